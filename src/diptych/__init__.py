@@ -1,0 +1,1 @@
+"""Search pictures with words and words with pictures, in your own data."""

@@ -1,0 +1,92 @@
+"""Write files and folders so that a reader sees the old content or the new, never a part of it."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from diptych.errors import DataError
+
+
+def _sync(path: Path) -> None:
+    """Force a file's or a folder's entries to disk, so that a rename never outruns its content."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def atomic_file(target: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `target` that takes its place when the block succeeds."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.chmod(0o644)
+        temporary.replace(target)
+        _sync(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Replace a text file atomically."""
+    with atomic_file(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(target: Path, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Replace a JSON file atomically; non-finite numbers are refused rather than written."""
+    write_text(target, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(source: Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """Read a JSON file, with an error that names it when it is missing or broken."""
+    try:
+        return json.loads(source.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{source} is missing.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{source} is not valid JSON ({error}); restore it or make the folder again.") from None
+
+
+@contextmanager
+def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder that becomes `target` when the block succeeds, and vanishes when it fails.
+
+    An existing folder is kept until the new one is complete, and is only replaced with `overwrite`.
+    """
+    if target.exists() and not overwrite:
+        raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        yield temporary
+        for path in temporary.rglob("*"):
+            _sync(path)
+        temporary.chmod(0o755)
+        _swap(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _swap(new: Path, target: Path) -> None:
+    """Put `new` in the place of `target`; a crash between the two renames leaves the old one beside it."""
+    if target.exists():
+        retired = target.with_name(f".{target.name}.old")
+        shutil.rmtree(retired, ignore_errors=True)
+        target.rename(retired)
+        new.rename(target)
+        shutil.rmtree(retired, ignore_errors=True)
+    else:
+        new.rename(target)
+    _sync(target.parent)

@@ -1,0 +1,26 @@
+"""Datasets: folders with features, labels and splits, and what training may see of them."""
+
+from diptych.data.dataset import SPLITS, Dataset
+from diptych.data.labels import UNLABELLED, Labels
+from diptych.data.modality import Kind, Modality, ModalityRows
+from diptych.data.partition import Partition
+from diptych.data.protocol import Protocol, TrainingData, training_data
+from diptych.data.splits import stratified_split
+from diptych.data.writing import Draft, write_dataset
+
+__all__ = [
+    "SPLITS",
+    "UNLABELLED",
+    "Dataset",
+    "Draft",
+    "Kind",
+    "Labels",
+    "Modality",
+    "ModalityRows",
+    "Partition",
+    "Protocol",
+    "TrainingData",
+    "stratified_split",
+    "training_data",
+    "write_dataset",
+]

@@ -1,0 +1,1 @@
+"""Importers: from files people have to a dataset's folder."""

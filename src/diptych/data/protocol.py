@@ -1,0 +1,145 @@
+"""The protocol: what a method is allowed to see while it learns, as data and in words."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from diptych.arrays import Booleans, Features
+from diptych.data.dataset import Dataset
+from diptych.data.labels import Labels
+from diptych.data.modality import Kind
+from diptych.data.partition import Partition
+from diptych.errors import ConfigError, DataError
+from diptych.seeding import generator
+
+Unlabelled = Literal["none", "train", "test-features"]
+UNLABELLED_CHOICES: tuple[Unlabelled, ...] = ("none", "train", "test-features")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What training may see beside the labelled training pairs and, for selection, the validation split.
+
+    Attributes:
+        unlabelled: "none" (inductive), "train" (features of training items without a label) or
+            "test-features" (transductive: features of test items, each modality in an order of its own).
+        labels_per_class: keep this many training labels per class and withhold the rest.
+        label_share: keep this share of every class's training labels and withhold the rest.
+        seed: which labels are kept.
+    """
+
+    unlabelled: Unlabelled = "none"
+    labels_per_class: int | None = None
+    label_share: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.unlabelled not in UNLABELLED_CHOICES:
+            raise ConfigError(f"unlabelled is {self.unlabelled!r}; choose one of {', '.join(UNLABELLED_CHOICES)}.")
+        if self.labels_per_class is not None and self.label_share is not None:
+            raise ConfigError("labels_per_class and label_share exclude each other; give one.")
+        if self.labels_per_class is not None and self.labels_per_class < 1:
+            raise ConfigError(f"labels_per_class is {self.labels_per_class}; it must be at least 1.")
+        if self.label_share is not None and not 0 < self.label_share <= 1:
+            raise ConfigError(f"label_share is {self.label_share}; it must lie above 0 and at most at 1.")
+
+    @property
+    def withholds_labels(self) -> bool:
+        """Whether the seed decides which training labels are seen."""
+        return self.labels_per_class is not None or self.label_share is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol as recorded beside every result."""
+        return asdict(self)
+
+    def describe(self) -> str:
+        """Say in words what training may see."""
+        if self.labels_per_class is not None:
+            labels = f"{self.labels_per_class} training labels per class (seed {self.seed})"
+        elif self.label_share is not None:
+            labels = f"{self.label_share:.0%} of the training labels of every class (seed {self.seed})"
+        else:
+            labels = "all training labels"
+        extra = {
+            "none": "no unlabelled items",
+            "train": "the features of training items without a label",
+            "test-features": "the features of test items (transductive; no labels, no pairing)",
+        }[self.unlabelled]
+        return f"training pairs, {labels}, {extra}; validation for selection only"
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """All that `fit` may touch: built from a dataset and a protocol, holding nothing else.
+
+    Attributes:
+        modalities: the modalities to learn from, in order.
+        kinds: the kind of each.
+        train: the training items, with the labels the protocol leaves.
+        validation: the validation items, or None when the dataset has none.
+        pools: unlabelled rows by modality, ordered by content so that no pairing survives; may be empty.
+        classes: the class names.
+    """
+
+    modalities: tuple[str, ...]
+    kinds: Mapping[str, Kind]
+    train: Partition
+    validation: Partition | None
+    classes: tuple[str, ...]
+    pools: Mapping[str, Features] = field(default_factory=dict)
+
+
+def training_data(
+    dataset: Dataset, protocol: Protocol | None = None, modalities: tuple[str, ...] | None = None
+) -> TrainingData:
+    """Cut out of a dataset what the protocol lets a method see."""
+    protocol = protocol or Protocol()
+    names = tuple(modalities or dataset.modalities)
+    unknown = [name for name in names if name not in dataset.modalities]
+    if unknown:
+        raise DataError(f"{dataset.path} has no modality '{unknown[0]}'; it has {', '.join(dataset.modalities)}.")
+    train, validation = dataset.split("train"), dataset.split("val")
+    if not len(train):
+        raise DataError(f"{dataset.path} has no training items; give some items the split 'train'.")
+    train = train.with_labels(train.labels.keep_only(_kept(train.labels, protocol)))
+    return TrainingData(
+        modalities=names,
+        kinds={name: dataset.modalities[name].kind for name in names},
+        train=train,
+        validation=validation if len(validation) else None,
+        classes=dataset.classes,
+        pools=_pools(dataset, train, protocol, names),
+    )
+
+
+def _kept(labels: Labels, protocol: Protocol) -> Booleans:
+    """Which training items keep their label."""
+    if not protocol.withholds_labels:
+        return labels.is_labelled
+    kept = np.zeros(len(labels), dtype=np.bool_)
+    random = generator(protocol.seed, "protocol", "labels")
+    for code in range(len(labels.classes)):
+        members = random.permutation(np.flatnonzero(labels.matrix[:, [code]].toarray().ravel()))
+        share = protocol.label_share if protocol.label_share is not None else 1.0
+        quota = protocol.labels_per_class or max(1, round(share * len(members)))
+        kept[members[:quota]] = True
+    return kept
+
+
+def _pools(dataset: Dataset, train: Partition, protocol: Protocol, names: tuple[str, ...]) -> dict[str, Features]:
+    if protocol.unlabelled == "none":
+        return {}
+    source = train.take(~train.labels.is_labelled) if protocol.unlabelled == "train" else dataset.split("test")
+    return {name: by_content(source.having(name).features(name)) for name in names}
+
+
+def by_content(rows: Features) -> Features:
+    """Order rows by what they hold, so that their order says nothing of the item they came from."""
+    if isinstance(rows, np.ndarray):
+        keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+        return np.asarray(rows[np.argsort(keys, kind="stable")])
+    spans = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    contents = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in spans]
+    return rows[sorted(range(len(contents)), key=contents.__getitem__)]

@@ -1,0 +1,45 @@
+"""Reading and writing one modality's file: dense rows as `.npy`, counts as a sparse `.npz`."""
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from diptych.arrays import Features
+from diptych.data.modality import Kind, Modality
+from diptych.errors import DataError
+
+
+def to_stored(values: Features, kind: Kind) -> Features:
+    """Bring rows to the type they are stored in: float32 or float64 when dense, int32 when counts."""
+    if kind == "counts":
+        return sp.csr_array(values).astype(np.int32)
+    dense = values if isinstance(values, np.ndarray) else values.toarray()
+    return dense if dense.dtype in (np.float32, np.float64) else dense.astype(np.float32)
+
+
+def write_rows(folder: Path, modality: Modality, values: Features) -> None:
+    """Write rows that `to_stored` prepared."""
+    if isinstance(values, np.ndarray):
+        np.save(folder / modality.file, values, allow_pickle=False)
+    else:
+        sp.save_npz(folder / modality.file, values, compressed=False)
+
+
+def read_rows(folder: Path, modality: Modality) -> Features:
+    """Open a modality's rows: a read-only memory map when dense, a sparse array when counts."""
+    path = folder / modality.file
+    try:
+        values: Features
+        if modality.kind == "dense":
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+        else:
+            values = sp.csr_array(sp.load_npz(path))
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; restore it or import the dataset again.") from None
+    except Exception as error:  # NumPy and zipfile raise a dozen kinds for a damaged file
+        raise DataError(f"{path} cannot be read ({error}); restore it or import the dataset again.") from None
+    expected = (modality.items, modality.dimension)
+    if values.shape != expected:
+        raise DataError(f"{path} holds {values.shape} numbers but dataset.json says {expected}; import it again.")
+    return values

@@ -1,0 +1,120 @@
+"""Write a dataset's folder: checked first, then written whole or not at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from diptych.atomic import atomic_folder, write_json
+from diptych.data.checks import check_items, check_rows
+from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, SPLITS, Dataset
+from diptych.data.fingerprint import hash_features, hash_records
+from diptych.data.modality import Modality, ModalityRows
+from diptych.data.storage import to_stored, write_rows
+from diptych.errors import DataError
+
+Label = str | Sequence[str] | None
+"""One class name, several, or none."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Everything a dataset will hold, before it is checked and written.
+
+    Attributes:
+        name: what to call the dataset.
+        ids: one unique id per item.
+        splits: "train", "val" or "test" per item.
+        labels: a class name, several, or None per item.
+        classes: the class names in order.
+        modalities: the features by modality name.
+        documents: items with the same document are partners (five captions of one picture);
+            None makes every item its own document.
+        metadata: free columns, one value per item.
+        source: where the data came from, for `dataset.json`.
+        origin: the file to name in errors about items.
+    """
+
+    name: str
+    ids: Sequence[str]
+    splits: Sequence[str]
+    labels: Sequence[Label]
+    classes: Sequence[str]
+    modalities: Mapping[str, ModalityRows]
+    documents: Sequence[str] | None = None
+    metadata: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = "the items"
+
+
+def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) -> Dataset:
+    """Check a draft, write it as a dataset's folder and open it.
+
+    Raises:
+        DataError: naming file, row and fix; nothing is left behind.
+    """
+    label_sets = [[] if label is None else [label] if isinstance(label, str) else list(label) for label in draft.labels]
+    check_items(draft.ids, draft.splits, label_sets, draft.classes, SPLITS, draft.origin)
+    if not draft.modalities:
+        raise DataError(f"{draft.origin}: a dataset needs at least one modality.")
+    for name, rows in draft.modalities.items():
+        _check_modality_name(name)
+        check_rows(name, rows, draft.ids)
+    table = _items_table(draft, label_sets)
+    stored = {name: to_stored(rows.values, rows.kind) for name, rows in draft.modalities.items()}
+    modalities = [
+        Modality(name, rows.kind, int(rows.values.shape[1]), int(rows.values.shape[0]))
+        for name, rows in draft.modalities.items()
+    ]
+    hashes = {"items": hash_records(table.to_pylist())} | {name: hash_features(rows) for name, rows in stored.items()}
+    head = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "name": draft.name,
+        "items": len(draft.ids),
+        "modalities": {m.name: {"kind": m.kind, "dimension": m.dimension, "items": m.items} for m in modalities},
+        "classes": list(draft.classes),
+        "source": dict(draft.source),
+        "fingerprint": hash_records([FORMAT_VERSION, list(draft.classes), [m.kind for m in modalities], hashes]),
+        "hashes": hashes,
+    }
+    with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
+        for modality in modalities:
+            write_rows(temporary, modality, stored[modality.name])
+        pq.write_table(table, temporary / "items.parquet")
+        write_json(temporary / "dataset.json", head)
+    return Dataset.open(folder)
+
+
+def _check_modality_name(name: str) -> None:
+    if not name.isidentifier() or name in ("items", "dataset"):
+        raise DataError(f"'{name}' cannot name a modality; use letters, digits and underscores, such as 'image'.")
+
+
+def _items_table(draft: Draft, label_sets: Sequence[Sequence[str]]) -> pa.Table:
+    """The rows of `items.parquet`: a label column of strings, or of lists when some item has several."""
+    several = any(len(names) > 1 for names in label_sets)
+    count = len(draft.ids)
+    labels: Sequence[Any]
+    labels = [list(names) or None if several else (names[0] if names else None) for names in label_sets]
+    columns: dict[str, pa.Array] = {
+        "id": pa.array(list(draft.ids), pa.string()),
+        "split": pa.array(list(draft.splits), pa.string()),
+        "label": pa.array(labels, pa.list_(pa.string()) if several else pa.string()),
+        "document": pa.array(list(draft.ids if draft.documents is None else draft.documents), pa.string()),
+    }
+    for name, rows in draft.modalities.items():
+        present = np.ones(count, dtype=bool) if rows.present is None else np.asarray(rows.present, dtype=bool)
+        columns[f"has_{name}"] = pa.array(present)
+    for name, values in draft.metadata.items():
+        if name in columns or name in RESERVED_COLUMNS:
+            raise DataError(f"{draft.origin}: the metadata column '{name}' has a reserved name; rename it.")
+        columns[name] = pa.array(list(values))
+    uneven = [name for name, column in columns.items() if len(column) != count]
+    if uneven:
+        raise DataError(f"{draft.origin}: column '{uneven[0]}' has {len(columns[uneven[0]])} values for {count} items.")
+    return pa.table(columns)

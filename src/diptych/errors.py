@@ -1,0 +1,21 @@
+"""The errors a user can meet, each a sentence that names the offending value and the fix."""
+
+
+class DiptychError(Exception):
+    """Base of every error raised on purpose; the command line prints it without a traceback."""
+
+
+class DataError(DiptychError):
+    """Something is wrong with a file or a value that came from outside."""
+
+
+class ConfigError(DiptychError):
+    """An option, parameter or name is unknown or out of range."""
+
+
+class NotFittedError(DiptychError):
+    """A method was asked to embed or to be saved before it was fitted."""
+
+
+class FitError(DiptychError):
+    """A method cannot be fitted on this data, or its fit broke down."""

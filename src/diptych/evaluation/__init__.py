@@ -1,0 +1,1 @@
+"""Measure retrieval: rankings, average precision, intervals, tests."""

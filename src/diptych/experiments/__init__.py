@@ -1,0 +1,1 @@
+"""Experiments: many methods on one dataset, and the report of it."""

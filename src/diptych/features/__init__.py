@@ -1,0 +1,1 @@
+"""Turn raw or stored features into the numbers a method learns from."""

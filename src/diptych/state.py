@@ -1,0 +1,84 @@
+"""Turn what a method learned into arrays and JSON, and back, without ever pickling.
+
+State is made of arrays, numbers, strings, booleans, None, lists, tuples, string-keyed dicts, and
+dataclasses marked `@stateful`. Arrays go to safetensors under a dotted name; the rest goes to JSON.
+"""
+
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from diptych.errors import DataError
+
+T = TypeVar("T")
+_STATEFUL: dict[str, type] = {}
+_JSON_LEAVES = (str, bool, int, float, type(None))
+
+
+def stateful(cls: type[T]) -> type[T]:
+    """Allow instances of this dataclass inside a saved model, under the class's name."""
+    if not is_dataclass(cls):
+        raise TypeError(f"{cls.__name__} must be a dataclass to be stateful.")
+    if _STATEFUL.setdefault(cls.__name__, cls) is not cls:
+        raise TypeError(f"two stateful classes are called {cls.__name__}.")
+    return cls
+
+
+def pack(value: Any, name: str = "") -> tuple[Any, dict[str, np.ndarray]]:  # noqa: ANN401
+    """Split a value into its JSON part and its arrays by dotted name."""
+    arrays: dict[str, np.ndarray] = {}
+    return _pack(value, name, arrays), arrays
+
+
+def _pack(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
+    def inside(key: str, child: Any) -> Any:  # noqa: ANN401
+        return _pack(child, f"{name}.{key}" if name else key, arrays)
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, _JSON_LEAVES):
+        return value
+    if isinstance(value, np.ndarray):
+        arrays[name] = np.ascontiguousarray(value)
+        return {"$array": name}
+    if isinstance(value, sp.csr_array):
+        parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
+        return {"$csr": {key: inside(key, part) for key, part in parts.items()}, "shape": list(value.shape)}
+    if type(value).__name__ in _STATEFUL:
+        content = {field.name: inside(field.name, getattr(value, field.name)) for field in fields(value)}
+        return {"$type": type(value).__name__, "fields": content}
+    if isinstance(value, dict):
+        if any(not isinstance(key, str) or key.startswith("$") for key in value):
+            raise TypeError(f"{name}: the keys of a saved dict must be strings that do not start with '$'.")
+        return {key: inside(key, child) for key, child in value.items()}
+    if isinstance(value, tuple):
+        return {"$tuple": [inside(str(position), child) for position, child in enumerate(value)]}
+    if isinstance(value, list):
+        return [inside(str(position), child) for position, child in enumerate(value)]
+    raise TypeError(f"{name}: a {type(value).__name__} cannot be saved; mark its dataclass @stateful.")
+
+
+def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
+    """Rebuild a value from its JSON part and its arrays."""
+    if isinstance(value, list):
+        return [unpack(child, arrays) for child in value]
+    if not isinstance(value, dict):
+        return value
+    if "$array" in value:
+        try:
+            return arrays[value["$array"]]
+        except KeyError:
+            raise DataError(f"the model's weights lack the array '{value['$array']}'.") from None
+    if "$csr" in value:
+        parts = {key: unpack(part, arrays) for key, part in value["$csr"].items()}
+        return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(value["shape"]))
+    if "$tuple" in value:
+        return tuple(unpack(child, arrays) for child in value["$tuple"])
+    if "$type" in value:
+        if value["$type"] not in _STATEFUL:
+            raise DataError(f"the model holds a '{value['$type']}', which this version of diptych does not know.")
+        content = {key: unpack(child, arrays) for key, child in value["fields"].items()}
+        return _STATEFUL[value["$type"]](**content)
+    return {key: unpack(child, arrays) for key, child in value.items()}
