@@ -1,0 +1,155 @@
+"""The contract of every method: fit on a dataset, embed a modality, represent a direction, save, load."""
+
+import time
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from diptych.arrays import Features, Floats, Singles
+from diptych.data import Dataset, Protocol, TrainingData, training_data
+from diptych.errors import DataError, FitError, NotFittedError
+from diptych.evaluation import Similarity
+from diptych.methods.parameters import Parametrised
+from diptych.progress import Progress, silent
+
+_EMBED_ROWS = 8192
+
+
+class Method(Parametrised, ABC):
+    """Something that learns one space for several modalities.
+
+    Subclasses write a constructor that only assigns, `_fit` and `_embed`. Whatever `_fit` learns goes into
+    attributes that end in an underscore and hold only what `diptych.state` can pack; saving is then inherited.
+
+    Attributes:
+        uses_labels: whether `_fit` reads training labels.
+        uses_unlabelled: whether `_fit` reads the protocol's unlabelled pools.
+        stochastic: whether the result depends on a `seed` parameter.
+        max_modalities: how many modalities it can join; None for any number.
+        citation: the paper that defines it.
+    """
+
+    uses_labels: ClassVar[bool] = False
+    uses_unlabelled: ClassVar[bool] = False
+    stochastic: ClassVar[bool] = False
+    max_modalities: ClassVar[int | None] = 2
+    citation: ClassVar[str] = ""
+
+    registry_name: str = ""
+    similarity: Similarity = "cosine"
+
+    @abstractmethod
+    def _fit(self, data: TrainingData, progress: Progress) -> None:
+        """Learn from what the protocol lets through, into attributes that end in an underscore."""
+
+    @abstractmethod
+    def _embed(self, modality: str, rows: Features) -> Floats:
+        """Embed checked rows of a modality."""
+
+    def fit(
+        self,
+        dataset: Dataset,
+        protocol: Protocol | None = None,
+        *,
+        modalities: tuple[str, ...] | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """Learn from a dataset's training split, choosing open hyper-parameters on its validation split.
+
+        Args:
+            dataset: the dataset.
+            protocol: what training may see; the default is inductive with all training labels.
+            modalities: which modalities to join; all of the dataset's by default.
+            progress: told how far the fit is.
+        """
+        protocol = protocol or Protocol()
+        data = training_data(dataset, protocol, modalities)
+        self._check_data(data)
+        started = time.perf_counter()
+        self.record_: dict[str, Any] = {
+            "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint},
+            "protocol": protocol.to_json(),
+            "saw": self.saw(protocol),
+            "modalities": {
+                name: {"kind": dataset.modalities[name].kind, "dimension": dataset.modalities[name].dimension}
+                for name in data.modalities
+            },
+            "classes": list(dataset.classes),
+            "selection": [],
+        }
+        self._fit(data, progress)
+        self.record_["fit_seconds"] = time.perf_counter() - started
+        return self
+
+    def embed(self, modality: str, features: Features) -> Singles:
+        """Embed rows of one modality into the shared space, in chunks, as float32.
+
+        Raises:
+            DataError: for an unknown modality, a wrong dimension or a non-finite value.
+        """
+        self._check_features(modality, features)
+        starts = range(0, max(1, features.shape[0]), _EMBED_ROWS)
+        blocks = [self._embed(modality, features[start : start + _EMBED_ROWS]) for start in starts]
+        return np.concatenate(blocks).astype(np.float32)
+
+    def represent(
+        self, query_modality: str, gallery_modality: str, queries: Features, gallery: Features
+    ) -> tuple[Singles, Singles]:
+        """The query and gallery matrices to compare when one modality asks for the other.
+
+        Most methods embed both sides into one space; a method whose space depends on the direction overrides this.
+        """
+        return self.embed(query_modality, queries), self.embed(gallery_modality, gallery)
+
+    def saw(self, protocol: Protocol) -> str:
+        """What this method's fit reads under a protocol, in a few words."""
+        parts = ["pairs"] + ["labels"] * self.uses_labels
+        if self.uses_unlabelled and protocol.unlabelled != "none":
+            parts.append({"train": "unlabelled training features", "test-features": "test features"}[protocol.unlabelled])
+        return " + ".join(parts)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether `fit` or `load` has run to its end."""
+        return "fit_seconds" in getattr(self, "record_", {})
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """The modalities it was fitted on, in order."""
+        self._check_fitted()
+        return tuple(self.record_["modalities"])
+
+    def learned_state(self) -> dict[str, Any]:
+        """All that was learned: the attributes that end in an underscore."""
+        self._check_fitted()
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(dataset) first.")
+
+    def _check_data(self, data: TrainingData) -> None:
+        count = len(data.modalities)
+        if count < 2:
+            raise FitError(f"{type(self).__name__} joins modalities and needs two; the dataset gives {count}.")
+        if self.max_modalities is not None and count > self.max_modalities:
+            raise FitError(
+                f"{type(self).__name__} joins {self.max_modalities} modalities and the dataset has {count} "
+                f"({', '.join(data.modalities)}); name the ones to use with --modalities."
+            )
+        if self.uses_labels and not data.train.labels.is_labelled.any():
+            raise FitError(f"{type(self).__name__} learns from labels and no training item has one.")
+
+    def _check_features(self, modality: str, features: Features) -> None:
+        self._check_fitted()
+        known = self.record_["modalities"]
+        if modality not in known:
+            raise DataError(f"this model knows no modality '{modality}'; it knows {', '.join(known)}.")
+        dimension = known[modality]["dimension"]
+        if features.ndim != 2 or features.shape[1] != dimension:
+            raise DataError(f"'{modality}' features have shape {features.shape}; this model takes {dimension} columns.")
+        entries = features if isinstance(features, np.ndarray) else features.data
+        for start in range(0, entries.shape[0], _EMBED_ROWS):
+            if not np.isfinite(entries[start : start + _EMBED_ROWS]).all():
+                raise DataError(f"'{modality}' features hold a value that is not finite at or after row {start}.")

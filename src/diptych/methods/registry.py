@@ -1,0 +1,91 @@
+"""The registry: every method by name. A method's module is imported only when it is asked for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from diptych.errors import ConfigError
+from diptych.methods.base import Method
+from diptych.methods.parameters import check_names
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to make a method.
+
+    Attributes:
+        target: "module:Class".
+        summary: one line for tables and help.
+        defaults: parameters that make this variant of the class.
+        extra: the optional dependency group it needs, if any.
+    """
+
+    target: str
+    summary: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    extra: str | None = None
+
+
+_METHODS: dict[str, Entry] = {
+    "chance": Entry("diptych.methods.chance:Chance", "codes that know nothing, for the level below which nobody falls"),
+    "cca-paper": Entry("diptych.methods.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
+    "cca": Entry("diptych.methods.cca:CCA", "ridge CCA, ridge and components chosen on validation"),
+    "cfa": Entry("diptych.methods.cfa:CFA", "cross-modal factor analysis"),
+    "kcca-poly": Entry("diptych.methods.kcca:KCCA", "kernel CCA, polynomial kernel", {"kernel": "poly"}),
+    "kcca-rbf": Entry("diptych.methods.kcca:KCCA", "kernel CCA, Gaussian kernel", {"kernel": "rbf"}),
+    "cca3v": Entry("diptych.methods.cca3v:CCA3V", "CCA with the labels as a third view"),
+    "sm": Entry("diptych.methods.semantic:SemanticMatching", "class posteriors of each modality"),
+    "scm": Entry("diptych.methods.semantic:SemanticCorrelationMatching", "class posteriors on top of CCA"),
+    "jrl": Entry("diptych.methods.jrl:JRL", "joint representation learning with a graph"),
+}
+
+
+def _entries() -> dict[str, Entry]:
+    """The built-in methods and those that installed packages announce under `diptych.methods`."""
+    foreign = {
+        point.name: Entry(f"{point.module}:{point.attr}", "from an installed package")
+        for point in entry_points(group="diptych.methods")
+    }
+    return foreign | _METHODS
+
+
+def names() -> list[str]:
+    """Every method's name, in the order tables show them."""
+    return list(_entries())
+
+
+def entry(name: str) -> Entry:
+    """The registry's entry of a method."""
+    known = _entries()
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}."
+        raise ConfigError(f"there is no method '{name}'; {hint}")
+    return known[name]
+
+
+def method_class(name: str) -> type[Method]:
+    """The class behind a method's name."""
+    found = entry(name)
+    module, _, attribute = found.target.partition(":")
+    try:
+        loaded: type[Method] = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if found.extra is None or (error.name or "").startswith("diptych"):
+            raise
+        raise ConfigError(
+            f"'{name}' needs the optional package '{error.name}'; install it with: pip install 'diptych[{found.extra}]'"
+        ) from None
+    return loaded
+
+
+def create(name: str, **params: Any) -> Method:  # noqa: ANN401 - each parameter has its own type
+    """Make a method by name, with its variant's defaults and the given parameters on top."""
+    cls = method_class(name)
+    check_names(f"method '{name}'", params, list(cls.parameter_defaults()))
+    method = cls(**{**entry(name).defaults, **params})
+    method.registry_name = name
+    return method
