@@ -67,6 +67,7 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """
     if target.exists() and not overwrite:
         raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
+    target = target.resolve()  # so that "." has a name and a link keeps pointing at the folder
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
@@ -85,7 +86,11 @@ def _swap(new: Path, target: Path) -> None:
         retired = target.with_name(f".{target.name}.old")
         shutil.rmtree(retired, ignore_errors=True)
         target.rename(retired)
-        new.rename(target)
+        try:
+            new.rename(target)
+        except BaseException:
+            retired.rename(target)
+            raise
         shutil.rmtree(retired, ignore_errors=True)
     else:
         new.rename(target)

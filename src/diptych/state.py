@@ -4,6 +4,7 @@ State is made of arrays, numbers, strings, booleans, None, lists, tuples, string
 dataclasses marked `@stateful`. Arrays go to safetensors under a dotted name; the rest goes to JSON.
 """
 
+import math
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -38,15 +39,16 @@ def _pack(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa:
 
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": str(value)}  # JSON has no word for these
     if isinstance(value, _JSON_LEAVES):
         return value
     if isinstance(value, np.ndarray):
-        arrays[name] = np.ascontiguousarray(value)
-        return {"$array": name}
+        return {"$array": _store(value, name, arrays)}
     if isinstance(value, sp.csr_array):
         parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
         return {"$csr": {key: inside(key, part) for key, part in parts.items()}, "shape": list(value.shape)}
-    if type(value).__name__ in _STATEFUL:
+    if is_dataclass(value) and _STATEFUL.get(type(value).__name__) is type(value):
         content = {field.name: inside(field.name, getattr(value, field.name)) for field in fields(value)}
         return {"$type": type(value).__name__, "fields": content}
     if isinstance(value, dict):
@@ -60,12 +62,24 @@ def _pack(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa:
     raise TypeError(f"{name}: a {type(value).__name__} cannot be saved; mark its dataclass @stateful.")
 
 
+def _store(value: np.ndarray, name: str, arrays: dict[str, np.ndarray]) -> str:
+    """Keep an array under a name nothing else has: `{"a.b": x}` and `{"a": {"b": y}}` ask for the same one."""
+    if value.dtype.kind not in "buif":
+        raise TypeError(f"{name}: an array of {value.dtype} cannot be saved; keep text as a list of strings.")
+    while name in arrays:
+        name += "'"
+    arrays[name] = np.asarray(value, order="C")
+    return name
+
+
 def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
     """Rebuild a value from its JSON part and its arrays."""
     if isinstance(value, list):
         return [unpack(child, arrays) for child in value]
     if not isinstance(value, dict):
         return value
+    if "$float" in value:
+        return float(value["$float"])
     if "$array" in value:
         try:
             return arrays[value["$array"]]
@@ -80,5 +94,8 @@ def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
         if value["$type"] not in _STATEFUL:
             raise DataError(f"the model holds a '{value['$type']}', which this version of diptych does not know.")
         content = {key: unpack(child, arrays) for key, child in value["fields"].items()}
-        return _STATEFUL[value["$type"]](**content)
+        try:
+            return _STATEFUL[value["$type"]](**content)
+        except TypeError as error:
+            raise DataError(f"the model's '{value['$type']}' does not fit this version of diptych ({error}).") from None
     return {key: unpack(child, arrays) for key, child in value.items()}

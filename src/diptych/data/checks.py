@@ -9,6 +9,7 @@ from diptych.data.modality import KINDS, ModalityRows
 from diptych.errors import DataError
 
 _CHUNK_ROWS = 8192
+_LARGEST_COUNT = np.float64(np.iinfo(np.int32).max)  # counts are stored as int32
 
 
 def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
@@ -30,13 +31,17 @@ def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
             f"{origin}: '{name}' has {values.shape[0]} rows but {len(present)} items have this modality; "
             "give exactly one row for each."
         )
+    if not len(present):
+        raise DataError(f"{origin}: no item has '{name}'; leave the modality out.")
     for start in range(0, values.shape[0], _CHUNK_ROWS):
         chunk = values[start : start + _CHUNK_ROWS]
         wrong = _first_wrong(chunk, counts=rows.kind == "counts")
         if wrong is not None:
             row, column, problem = wrong
-            item = ids[int(present[start + row])]
-            raise DataError(f"{origin}: row {start + row} (item '{item}'), column {column} of '{name}' {problem}.")
+            position = int(present[start + row])
+            raise DataError(
+                f"{origin}: row {position} (item '{ids[position]}'), column {column} of '{name}' {problem}."
+            )
 
 
 def _first_wrong(chunk: np.ndarray | sp.csr_array, *, counts: bool) -> tuple[int, int, str] | None:
@@ -44,14 +49,12 @@ def _first_wrong(chunk: np.ndarray | sp.csr_array, *, counts: bool) -> tuple[int
     entries = chunk if isinstance(chunk, np.ndarray) else chunk.data
     if entries.dtype.kind not in "buif":
         return 0, 0, f"is of type {entries.dtype}; features must be real numbers"
-    problems = [(~np.isfinite(entries), "is {}: replace it, or drop the item's {} by leaving it out")]
+    problems = [(~np.isfinite(entries), "is {}: replace it, or leave the item's whole row of this modality out")]
     if counts:
         problems += [
             (entries < 0, "is {}: a count cannot be negative; import it as dense instead"),
-            (
-                entries != np.floor(entries),
-                "is {}: a count must be a whole number; import it as dense instead",
-            ),
+            (entries != np.floor(entries), "is {}: a count must be a whole number; import it as dense instead"),
+            (entries > _LARGEST_COUNT, "is {}: that is beyond the largest count kept; import it as dense instead"),
         ]
     for mask, sentence in problems:
         if mask.any():
@@ -61,7 +64,7 @@ def _first_wrong(chunk: np.ndarray | sp.csr_array, *, counts: bool) -> tuple[int
             else:
                 row = int(np.searchsorted(chunk.indptr, first, side="right")) - 1
                 column = int(chunk.indices[first])
-            return row, column, sentence.format(entries.reshape(-1)[first], "modality")
+            return row, column, sentence.format(entries.reshape(-1)[first])
     return None
 
 
@@ -79,6 +82,7 @@ def check_items(
             raise DataError(f"{origin}: there are {len(ids)} items but {length} values of '{column}'; give one each.")
     if not ids:
         raise DataError(f"{origin}: there are no items.")
+    known = set(classes)
     first_row: dict[str, int] = {}
     for row, (item, split, names) in enumerate(zip(ids, splits, labels, strict=True)):
         if not item:
@@ -91,12 +95,12 @@ def check_items(
                 f"{origin}: row {row} (item '{item}') is in split '{split}'; use one of {', '.join(allowed_splits)}."
             )
         for name in names:
-            if name not in classes:
+            if name not in known:
                 raise DataError(
                     f"{origin}: row {row} (item '{item}') has the class '{name}', which is not among the "
                     f"{len(classes)} known classes ({', '.join(classes[:12])}); correct it or add the class."
                 )
-    if len(set(classes)) != len(classes):
+    if len(known) != len(classes):
         raise DataError(f"{origin}: a class name is listed twice among {', '.join(classes)}.")
     used = {name for names in labels for name in names}
     empty = [name for name in classes if name not in used]

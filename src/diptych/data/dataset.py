@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from diptych.arrays import Booleans, Strings
 from diptych.atomic import read_json
-from diptych.data.fingerprint import hash_features, hash_records
+from diptych.data.fingerprint import fingerprint_of, hash_features, hash_records
 from diptych.data.labels import Labels
 from diptych.data.modality import Modality
 from diptych.data.partition import Column, Partition
@@ -22,6 +22,7 @@ from diptych.errors import DataError
 FORMAT = "diptych-dataset"
 FORMAT_VERSION = 1
 SPLITS = ("train", "val", "test")
+HEAD_KEYS = ("name", "items", "modalities", "classes", "source", "fingerprint", "hashes")
 RESERVED_COLUMNS = ("id", "split", "label", "document")
 
 
@@ -50,11 +51,16 @@ class Dataset:
         if not (folder / "dataset.json").exists():
             raise DataError(f"{folder} holds no dataset.json, so it is not a dataset; make one with `diptych import`.")
         head = read_json(folder / "dataset.json")
+        if not isinstance(head, dict) or head.get("format") is None:
+            raise DataError(f"{folder / 'dataset.json'} does not describe a dataset; make one with `diptych import`.")
         if head.get("format") != FORMAT or head.get("format_version") != FORMAT_VERSION:
             raise DataError(
                 f"{folder / 'dataset.json'} says format {head.get('format')!r} version "
                 f"{head.get('format_version')!r}; this diptych reads {FORMAT!r} version {FORMAT_VERSION}."
             )
+        missing = [key for key in HEAD_KEYS if key not in head]
+        if missing:
+            raise DataError(f"{folder / 'dataset.json'} lacks '{missing[0]}'; import the dataset again.")
         try:
             items = pq.read_table(folder / "items.parquet")
         except (OSError, pa.ArrowException) as error:
@@ -64,6 +70,10 @@ class Dataset:
                 f"{folder / 'items.parquet'} has {items.num_rows} rows but dataset.json says {head['items']}; "
                 "import the dataset again."
             )
+        expected = [*RESERVED_COLUMNS, *(f"has_{name}" for name in head["modalities"])]
+        absent = [column for column in expected if column not in items.column_names]
+        if absent:
+            raise DataError(f"{folder / 'items.parquet'} lacks the column '{absent[0]}'; import the dataset again.")
         return cls(
             path=folder,
             name=head["name"],
@@ -143,4 +153,7 @@ class Dataset:
         """The parts of the folder whose content no longer is what was written: empty when all is well."""
         actual = {name: hash_features(column.values) for name, column in self.columns.items()}
         actual["items"] = hash_records(self.items.to_pylist())
-        return [part for part, expected in self.hashes.items() if actual.get(part) != expected]
+        changed = [part for part, expected in self.hashes.items() if actual.get(part) != expected]
+        kinds = {name: modality.kind for name, modality in self.modalities.items()}
+        head_is_whole = self.fingerprint == fingerprint_of(FORMAT_VERSION, self.classes, kinds, self.hashes)
+        return changed if head_is_whole else [*changed, "dataset"]

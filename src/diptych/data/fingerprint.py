@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,13 @@ def hash_features(values: Features) -> str:
         for part in (canonical.indptr, canonical.indices, canonical.data):
             digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
     return digest.hexdigest()
+
+
+def fingerprint_of(
+    format_version: int, classes: Sequence[str], kinds: Mapping[str, str], hashes: Mapping[str, str]
+) -> str:
+    """One hash for a whole dataset, from the hashes of its parts."""
+    return hash_records([format_version, list(classes), dict(kinds), dict(hashes)])
 
 
 def hash_records(records: Iterable[Any]) -> str:

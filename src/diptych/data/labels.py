@@ -85,9 +85,10 @@ class Labels:
 
     def keep_only(self, mask: Booleans) -> "Labels":
         """Withhold the labels of every item outside the mask."""
-        kept = sp.csr_array(sp.diags_array(mask.astype(np.bool_)) @ self.matrix)
-        kept.eliminate_zeros()
-        return Labels(kept.astype(np.bool_), self.classes)
+        entries = np.repeat(mask, self.per_item)
+        starts = np.concatenate([[0], np.cumsum(self.per_item * mask)])
+        kept = (self.matrix.data[entries], self.matrix.indices[entries], starts)
+        return Labels(sp.csr_array(kept, shape=self.matrix.shape), self.classes)
 
     def shared_with(self, others: "Labels") -> Booleans:
         """The n × m table of which of these items share a label with which of the others."""

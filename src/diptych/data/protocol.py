@@ -28,12 +28,14 @@ class Protocol:
         labels_per_class: keep this many training labels per class and withhold the rest.
         label_share: keep this share of every class's training labels and withhold the rest.
         seed: which labels are kept.
+        select_at: validation chooses by MAP over this many results; None for all.
     """
 
     unlabelled: Unlabelled = "none"
     labels_per_class: int | None = None
     label_share: float | None = None
     seed: int = 0
+    select_at: int | None = None
 
     def __post_init__(self) -> None:
         if self.unlabelled not in UNLABELLED_CHOICES:
@@ -81,6 +83,7 @@ class TrainingData:
         validation: the validation items, or None when the dataset has none.
         pools: unlabelled rows by modality, ordered by content so that no pairing survives; may be empty.
         classes: the class names.
+        select_at: validation chooses by MAP over this many results; None for all.
     """
 
     modalities: tuple[str, ...]
@@ -88,6 +91,7 @@ class TrainingData:
     train: Partition
     validation: Partition | None
     classes: tuple[str, ...]
+    select_at: int | None = None
     pools: Mapping[str, Features] = field(default_factory=dict)
 
 
@@ -110,6 +114,7 @@ def training_data(
         train=train,
         validation=validation if len(validation) else None,
         classes=dataset.classes,
+        select_at=protocol.select_at,
         pools=_pools(dataset, train, protocol, names),
     )
 

@@ -18,18 +18,22 @@ def stratified_split(
     """
     if val_share < 0 or test_share < 0 or val_share + test_share >= 1:
         raise ConfigError(
-            f"val share {val_share} and test share {test_share} must be positive and leave room for training."
+            f"val share {val_share} and test share {test_share} must not be negative and must leave room for training."
         )
     splits = np.full(len(strata), "train", dtype="<U5")
     keys = np.array(["" if stratum is None else f"={stratum}" for stratum in strata])
     random = generator(seed, "split")
     for key in np.unique(keys):
         members = random.permutation(np.flatnonzero(keys == key))
-        val, test = (_quota(share, len(members)) for share in (val_share, test_share))
+        val, test = _quotas(len(members), val_share, test_share)
         splits[members[:test]] = "test"
         splits[members[test : test + val]] = "val"
     return splits
 
 
-def _quota(share: float, count: int) -> int:
-    return max(round(share * count), int(share > 0 and count >= 3))
+def _quotas(count: int, val_share: float, test_share: float) -> tuple[int, int]:
+    """How many of a stratum's items go to validation and to test; training keeps at least one."""
+    least_val, least_test = (int(share > 0 and count >= 3) for share in (val_share, test_share))
+    test = min(max(round(test_share * count), least_test), count - 1 - least_val)
+    val = min(max(round(val_share * count), least_val), count - 1 - test)
+    return val, test

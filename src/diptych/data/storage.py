@@ -11,11 +11,15 @@ from diptych.errors import DataError
 
 
 def to_stored(values: Features, kind: Kind) -> Features:
-    """Bring rows to the type they are stored in: float32 or float64 when dense, int32 when counts."""
+    """Bring rows to the form they are stored in: float32 or float64 when dense, canonical int32 when counts."""
     if kind == "counts":
-        return sp.csr_array(values).astype(np.int32)
+        counts = sp.csr_array(values).astype(np.int32, copy=True)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        return counts
     dense = values if isinstance(values, np.ndarray) else values.toarray()
-    return dense if dense.dtype in (np.float32, np.float64) else dense.astype(np.float32)
+    wide = dense.dtype.kind == "f" and dense.dtype.itemsize >= 8
+    return np.ascontiguousarray(dense, dtype=np.float64 if wide else np.float32)
 
 
 def write_rows(folder: Path, modality: Modality, values: Features) -> None:
@@ -34,7 +38,9 @@ def read_rows(folder: Path, modality: Modality) -> Features:
         if modality.kind == "dense":
             values = np.load(path, mmap_mode="r", allow_pickle=False)
         else:
-            values = sp.csr_array(sp.load_npz(path))
+            with path.open("rb") as handle:  # given a path, NumPy leaves a damaged archive open
+                values = sp.csr_array(sp.load_npz(handle))
+            values.check_format(full_check=True)  # a damaged index would make SciPy read foreign memory
     except FileNotFoundError:
         raise DataError(f"{path} is missing; restore it or import the dataset again.") from None
     except Exception as error:  # NumPy and zipfile raise a dozen kinds for a damaged file

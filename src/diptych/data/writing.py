@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from diptych.atomic import atomic_folder, write_json
 from diptych.data.checks import check_items, check_rows
 from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, SPLITS, Dataset
-from diptych.data.fingerprint import hash_features, hash_records
+from diptych.data.fingerprint import fingerprint_of, hash_features, hash_records
 from diptych.data.modality import Modality, ModalityRows
 from diptych.data.storage import to_stored, write_rows
 from diptych.errors import DataError
@@ -57,6 +57,7 @@ def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) 
     Raises:
         DataError: naming file, row and fix; nothing is left behind.
     """
+    check_target(folder, overwrite=overwrite)
     label_sets = [[] if label is None else [label] if isinstance(label, str) else list(label) for label in draft.labels]
     check_items(draft.ids, draft.splits, label_sets, draft.classes, SPLITS, draft.origin)
     if not draft.modalities:
@@ -79,15 +80,29 @@ def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) 
         "modalities": {m.name: {"kind": m.kind, "dimension": m.dimension, "items": m.items} for m in modalities},
         "classes": list(draft.classes),
         "source": dict(draft.source),
-        "fingerprint": hash_records([FORMAT_VERSION, list(draft.classes), [m.kind for m in modalities], hashes]),
+        "fingerprint": fingerprint_of(FORMAT_VERSION, draft.classes, {m.name: m.kind for m in modalities}, hashes),
         "hashes": hashes,
     }
-    with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
-        for modality in modalities:
-            write_rows(temporary, modality, stored[modality.name])
-        pq.write_table(table, temporary / "items.parquet")
-        write_json(temporary / "dataset.json", head)
+    try:
+        with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
+            for modality in modalities:
+                write_rows(temporary, modality, stored[modality.name])
+            pq.write_table(table, temporary / "items.parquet")
+            write_json(temporary / "dataset.json", head)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written ({error}); choose another folder or make room.") from None
     return Dataset.open(folder)
+
+
+def check_target(folder: str | Path, *, overwrite: bool) -> None:
+    """Refuse a folder that is in use, before any work is done; only a dataset may be overwritten."""
+    target = Path(folder)
+    if not target.exists():
+        return
+    if not overwrite:
+        raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
+    if not (target / "dataset.json").is_file() and not (target.is_dir() and not any(target.iterdir())):
+        raise DataError(f"{target} is not a dataset, so it is not overwritten; choose another folder.")
 
 
 def _check_modality_name(name: str) -> None:
@@ -113,7 +128,12 @@ def _items_table(draft: Draft, label_sets: Sequence[Sequence[str]]) -> pa.Table:
     for name, values in draft.metadata.items():
         if name in columns or name in RESERVED_COLUMNS:
             raise DataError(f"{draft.origin}: the metadata column '{name}' has a reserved name; rename it.")
-        columns[name] = pa.array(list(values))
+        try:
+            columns[name] = pa.array(list(values))
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise DataError(
+                f"{draft.origin}: the metadata column '{name}' cannot be stored ({error}); give values of one type."
+            ) from None
     uneven = [name for name, column in columns.items() if len(column) != count]
     if uneven:
         raise DataError(f"{draft.origin}: column '{uneven[0]}' has {len(columns[uneven[0]])} values for {count} items.")

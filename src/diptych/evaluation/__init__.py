@@ -1,1 +1,64 @@
-"""Measure retrieval: rankings, average precision, intervals, tests."""
+"""Measure retrieval: rankings, average precision, chance levels, intervals, tests."""
+
+from diptych.evaluation.average_precision import (
+    DENOMINATORS,
+    Denominator,
+    average_precision,
+    average_precision_at,
+    interpolated_precision,
+    precision_at,
+    recall_at,
+    recall_levels,
+)
+from diptych.evaluation.bootstrap import average_interval, mean_interval, seed_spread
+from diptych.evaluation.chance import (
+    best_rank_distribution,
+    chance_of_no_hit,
+    expected_average_precision,
+    expected_precision,
+    expected_recall,
+)
+from diptych.evaluation.direction import DirectionScores, average_directions
+from diptych.evaluation.evaluator import evaluate_direction, mean_average_precision
+from diptych.evaluation.instance import InstanceScores, evaluate_instances
+from diptych.evaluation.normalise import NORMALISATIONS, ColumnStatistics, Normalisation, normalise
+from diptych.evaluation.ranking import HitPositions, hit_positions
+from diptych.evaluation.significance import Comparison, compare, holm, sign_flip_p_value
+from diptych.evaluation.similarity import SIMILARITIES, Similarity
+
+__all__ = [
+    "DENOMINATORS",
+    "NORMALISATIONS",
+    "SIMILARITIES",
+    "ColumnStatistics",
+    "Comparison",
+    "Denominator",
+    "DirectionScores",
+    "HitPositions",
+    "InstanceScores",
+    "Normalisation",
+    "Similarity",
+    "average_directions",
+    "average_interval",
+    "average_precision",
+    "average_precision_at",
+    "best_rank_distribution",
+    "chance_of_no_hit",
+    "compare",
+    "evaluate_direction",
+    "evaluate_instances",
+    "expected_average_precision",
+    "expected_precision",
+    "expected_recall",
+    "hit_positions",
+    "holm",
+    "interpolated_precision",
+    "mean_average_precision",
+    "mean_interval",
+    "normalise",
+    "precision_at",
+    "recall_at",
+    "recall_levels",
+    "seed_spread",
+    "sign_flip_p_value",
+]

@@ -1,1 +1,27 @@
 """Experiments: many methods on one dataset, and the report of it."""
+
+from diptych.experiments.compare import compare_methods
+from diptych.experiments.evaluate_model import ModelScores, evaluate_model
+from diptych.experiments.judging import RELEVANCES, Relevance
+from diptych.experiments.planning import Run, plan
+from diptych.experiments.recipe import Recipe, load_recipe
+from diptych.experiments.report import render_report, show_seconds
+from diptych.experiments.single import fit_one, model_block
+from diptych.experiments.watching import Watcher
+
+__all__ = [
+    "RELEVANCES",
+    "ModelScores",
+    "Recipe",
+    "Relevance",
+    "Run",
+    "Watcher",
+    "compare_methods",
+    "evaluate_model",
+    "fit_one",
+    "load_recipe",
+    "model_block",
+    "plan",
+    "render_report",
+    "show_seconds",
+]

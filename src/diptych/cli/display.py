@@ -1,0 +1,121 @@
+"""Show an experiment while it runs: a live line on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from diptych.experiments import Run, Watcher, show_seconds
+
+_QUIET_SECONDS = 15.0
+
+
+class PlainDisplay(Watcher):
+    """One line for everything that happens, and now and then one for a stage that takes long."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._count, self._total = 0, 0
+        self._last = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Nothing to put away."""
+
+    def planned(self, runs: Sequence[Run]) -> None:
+        """Remember how many runs there are."""
+        self._total = len(runs)
+
+    def started(self, run: Run, because: str | None) -> None:
+        """Say that a run is being fitted, and why again."""
+        self._last = time.monotonic()
+        if because is not None:
+            self._say(f"{escape(run.name)}: fitting again, {escape(because)}")
+
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+        """Say how far a long run is."""
+        if time.monotonic() - self._last > _QUIET_SECONDS:
+            self._last = time.monotonic()
+            self._say(f"{escape(run.name)}: {escape(describe_stage(stage, figures))} {done}/{total}")
+
+    def finished(self, run: Run, average_map: float, seconds: float) -> None:
+        """Say how a run came out."""
+        self._outcome(run, f"average MAP {average_map:.3f}, {show_seconds(seconds)}")
+
+    def kept(self, run: Run, average_map: float) -> None:
+        """Say that a run was there already."""
+        self._outcome(run, f"average MAP {average_map:.3f}, kept from before")
+
+    def failed(self, run: Run, reason: str) -> None:
+        """Say in red why a run failed."""
+        self._outcome(run, f"[red]failed: {escape(reason)}[/red]")
+
+    def _outcome(self, run: Run, words: str) -> None:
+        self._count += 1
+        self._say(f"[{self._count}/{self._total}] {escape(run.name)}: {words}")
+
+    def _say(self, words: str) -> None:
+        self._console.print(words, soft_wrap=True, highlight=False)
+
+
+class LiveDisplay(PlainDisplay):
+    """The same lines, and below them how far the whole and the current run are."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._whole = self._progress.add_task("all runs", total=None)
+        self._current = self._progress.add_task("", total=None, visible=False)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Take the live lines away."""
+        self._progress.stop()
+
+    def planned(self, runs: Sequence[Run]) -> None:
+        """Show how many runs there are."""
+        super().planned(runs)
+        self._progress.update(self._whole, total=len(runs))
+
+    def started(self, run: Run, because: str | None) -> None:
+        """Show the run that is being fitted."""
+        super().started(run, because)
+        self._progress.reset(self._current, total=None, description=f"{escape(run.name)}: fitting", visible=True)
+
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+        """Show how far the run is."""
+        words = f"{escape(run.name)}: {escape(describe_stage(stage, figures))}"
+        self._progress.update(self._current, description=words, completed=done, total=total)
+
+    def _outcome(self, run: Run, words: str) -> None:
+        super()._outcome(run, words)
+        self._progress.advance(self._whole)
+        self._progress.update(self._current, visible=False)
+
+
+def display_for(console: Console) -> PlainDisplay:
+    """The display that suits a console."""
+    return LiveDisplay(console) if console.is_terminal else PlainDisplay(console)
+
+
+def describe_stage(stage: str, figures: Mapping[str, float] | None) -> str:
+    """A stage and its figures in a few words."""
+    shown = ", ".join(f"{name} {value:.4g}" for name, value in (figures or {}).items())
+    return f"{stage} ({shown})" if shown else stage

@@ -1,0 +1,68 @@
+"""`diptych fit`: fit one method on a dataset and save the model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from diptych.cli.display import display_for
+from diptych.cli.literals import split_names, split_settings
+from diptych.cli.options import (
+    DatasetFolder,
+    LabelShare,
+    LabelsPerClass,
+    Modalities,
+    SelectAt,
+    UnlabelledOption,
+    changed_protocol,
+)
+from diptych.data import Dataset, Protocol
+from diptych.errors import DataError
+from diptych.experiments import Recipe, fit_one, show_seconds
+from diptych.methods.model_folder import save_model
+
+
+def fit(
+    dataset: DatasetFolder,
+    method: Annotated[str, typer.Option("--method", "-m", help="The method; see `diptych methods`.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="The model's folder.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter; once for each.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides everything that is drawn.")] = 0,
+    unlabelled: UnlabelledOption = None,
+    labels_per_class: LabelsPerClass = None,
+    label_share: LabelShare = None,
+    select_at: SelectAt = None,
+    modalities: Modalities = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already there.")] = False,
+) -> None:
+    """Fit one method and save the model."""
+    _check_target(out, overwrite)
+    recipe = Recipe(
+        methods=(method,),
+        seeds=(seed,),
+        modalities=split_names(modalities) if modalities else None,
+        protocol=changed_protocol(Protocol(), unlabelled, labels_per_class, label_share, select_at),
+        params={method: split_settings(settings or [])},
+    )
+    messages = Console(stderr=True)
+    with display_for(messages) as display:
+        fitted = fit_one(Dataset.open(dataset), recipe, display)
+    save_model(fitted, out, overwrite=overwrite)
+    seconds = show_seconds(fitted.record_["fit_seconds"])
+    chosen = fitted.record_.get("chosen")
+    words = f"{method} fitted in {seconds}{f', chosen on validation: {chosen}' if chosen else ''}; model: {out}"
+    messages.print(escape(words), soft_wrap=True, highlight=False)
+
+
+def _check_target(out: Path, overwrite: bool) -> None:
+    """Refuse before the work what saving would refuse after it; only a model may be overwritten."""
+    if not out.exists():
+        return
+    if not overwrite:
+        raise DataError(f"{out} already exists; choose another folder or pass --overwrite.")
+    if not (out / "model.json").is_file() and not (out.is_dir() and not any(out.iterdir())):
+        raise DataError(f"{out} is not a model, so it is not overwritten; choose another folder.")

@@ -1,0 +1,52 @@
+"""The command line's entry: `diptych COMMAND`."""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from diptych.cli import import_
+from diptych.cli.compare import compare
+from diptych.cli.demo import demo
+from diptych.cli.embed import embed
+from diptych.cli.evaluate import evaluate
+from diptych.cli.fit import fit
+from diptych.cli.info import info
+from diptych.cli.methods_ import methods
+from diptych.errors import DiptychError
+
+app = typer.Typer(
+    name="diptych",
+    help="Search pictures with words and words with pictures, in your own data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(import_.app, name="import")
+for command in (info, compare, fit, evaluate, embed, methods, demo):
+    app.command()(command)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"diptych {version('diptych')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version_asked: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Search pictures with words and words with pictures, in your own data."""
+
+
+def run() -> None:
+    """Run a command; an error raised on purpose becomes one line on stderr and exit status 2."""
+    try:
+        app()
+    except DiptychError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,54 @@
+"""The options that several commands share, and how they become a protocol."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from diptych.data import Protocol
+from diptych.data.protocol import Unlabelled
+
+Split = Literal["train", "val", "test"]
+
+DatasetFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="A dataset's folder.")]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder.")]
+SplitOption = Annotated[Split, typer.Option("--split", help="The items to score.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Modalities = Annotated[
+    str | None, typer.Option("--modalities", metavar="A,B", help="The modalities to join; all by default.")
+]
+UnlabelledOption = Annotated[
+    Unlabelled | None,
+    typer.Option(
+        "--unlabelled",
+        help="Features without labels that training may see: none, those of training items, or those of test items.",
+    ),
+]
+LabelsPerClass = Annotated[
+    int | None, typer.Option("--labels-per-class", metavar="K", help="Keep K training labels per class.")
+]
+LabelShare = Annotated[
+    float | None, typer.Option("--label-share", metavar="P", help="Keep this share of each class's training labels.")
+]
+SelectAt = Annotated[
+    int | None, typer.Option("--select-at", metavar="K", help="Choose on validation by MAP@K instead of MAP.")
+]
+
+
+def changed_protocol(
+    base: Protocol,
+    unlabelled: Unlabelled | None,
+    labels_per_class: int | None,
+    label_share: float | None,
+    select_at: int | None,
+) -> Protocol:
+    """A protocol with the options that were given on top; one way to withhold labels replaces the other."""
+    changes: dict[str, Any] = {}
+    if unlabelled is not None:
+        changes["unlabelled"] = unlabelled
+    if labels_per_class is not None or label_share is not None:
+        changes |= {"labels_per_class": labels_per_class, "label_share": label_share}
+    if select_at is not None:
+        changes["select_at"] = select_at
+    return replace(base, **changes)

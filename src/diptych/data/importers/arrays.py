@@ -1,0 +1,159 @@
+"""Import arrays and tables: one file or column range per modality, with labels, splits and ids if there are any."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diptych.data.dataset import SPLITS, Dataset
+from diptych.data.importers.label_column import LabelColumn, read_labels
+from diptych.data.importers.modality_rows import item_count, modality_rows
+from diptych.data.importers.reading import read_column
+from diptych.data.importers.references import Reference, describe_files, parse_reference
+from diptych.data.modality import Kind
+from diptych.data.splits import stratified_split
+from diptych.data.writing import Draft, check_target, write_dataset
+from diptych.errors import ConfigError, DataError
+
+_SPLIT_WORDS = {
+    **{word: "train" for word in ("train", "training")},
+    **{word: "val" for word in ("val", "valid", "validation", "dev")},
+    **{word: "test" for word in ("test", "testing")},
+}
+File = str | Path
+"""A file, or a part of one as in `features.mat:I_tr`, `arrays.npz:image` or `table.csv:image_*`."""
+
+
+def import_arrays(
+    out: File,
+    *,
+    features: Mapping[str, File],
+    labels: File | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    splits: File | None = None,
+    ids: File | None = None,
+    documents: File | None = None,
+    metadata: Mapping[str, File] | None = None,
+    classes: Sequence[str] | None = None,
+    label_separator: str | None = None,
+    missing_label: str | int | None = None,
+    allow_missing: bool = False,
+    name: str | None = None,
+    seed: int = 0,
+    val_share: float = 0.1,
+    test_share: float = 0.2,
+    overwrite: bool = False,
+) -> Dataset:
+    """Make a dataset of arrays and tables whose rows are in the same order.
+
+    Features come as `.npy`, `.npz` (an array or a SciPy matrix), `.csv`, `.tsv`, `.parquet` or MATLAB `.mat`.
+
+    Args:
+        out: the folder to make.
+        features: the file of each modality, by the modality's name.
+        labels: one class per item as name or number; empty or null for none; a 0/1 table for several.
+        kinds: "dense" or "counts" by modality; left out, sparse whole numbers are counts and all else is dense.
+        splits: "train", "val" or "test" per item; left out, items are split by seed within each class, and
+            unlabelled items stay in training when others have labels, for nothing can be measured on them.
+        ids: one id per item; left out, items are numbered from 0.
+        documents: items with the same value are partners.
+        metadata: free columns to keep, by name.
+        classes: the class names in order.
+        label_separator: what stands between several labels in one cell.
+        missing_label: a value that means "no label", such as -1.
+        allow_missing: take a row without any number as an item that lacks the modality.
+        name: what to call the dataset; the folder's name when left out.
+        seed: which items go to which split.
+        val_share: the share of validation items in a split by seed.
+        test_share: the share of test items in a split by seed.
+        overwrite: replace a dataset that is already there.
+
+    Raises:
+        DataError: naming file, row and fix; nothing is left behind.
+    """
+    check_target(out, overwrite=overwrite)
+    if not features:
+        raise ConfigError("no features are given; give at least one modality, such as image=images.npy.")
+    unknown = sorted(set(kinds or {}) - set(features))
+    if unknown:
+        raise ConfigError(f"a kind is given for '{unknown[0]}', but the modalities are {', '.join(features)}.")
+    sources = {modality: parse_reference(file) for modality, file in features.items()}
+    rows = {m: modality_rows(m, source, (kinds or {}).get(m), allow_missing) for m, source in sources.items()}
+    first = next(iter(sources.values()))
+    count = item_count(next(iter(rows.values())))
+    for modality, found in rows.items():
+        _require_count(sources[modality], item_count(found), count, first)
+
+    columns = {"labels": labels, "splits": splits, "ids": ids, "documents": documents}
+    used = {role: parse_reference(file) for role, file in columns.items() if file is not None}
+    extra = {key: parse_reference(file) for key, file in (metadata or {}).items()}
+    cells = {role: _column(reference, count, first) for role, reference in used.items()}
+    found_labels = LabelColumn([[] for _ in range(count)], [])
+    if "labels" in cells:
+        missing = None if missing_label is None else str(missing_label)
+        found_labels = read_labels(
+            cells["labels"], str(used["labels"]), classes=classes, separator=label_separator, missing=missing
+        )
+    given_splits = _splits(cells["splits"], used["splits"]) if "splits" in cells else None
+    item_ids = _texts(cells["ids"], used["ids"]) if "ids" in cells else [str(row) for row in range(count)]
+    draft = Draft(
+        name=name or Path(out).resolve().name,
+        ids=item_ids,
+        splits=given_splits or _split_by_seed(found_labels.names, seed, val_share, test_share),
+        labels=found_labels.names,
+        classes=found_labels.classes,
+        modalities=rows,
+        documents=_texts(cells["documents"], used["documents"]) if "documents" in cells else None,
+        metadata={key: _column(reference, count, first) for key, reference in extra.items()},
+        source={
+            "importer": "arrays",
+            "files": describe_files([r.path for r in (*sources.values(), *used.values(), *extra.values())]),
+            "features": {m: _brief(source) for m, source in sources.items()},
+            "columns": {role: _brief(reference) for role, reference in (used | extra).items()},
+            "split": "given" if given_splits else {"seed": seed, "val_share": val_share, "test_share": test_share},
+        },
+        origin=str(used.get("ids", used.get("labels", first))),
+    )
+    return write_dataset(out, draft, overwrite=overwrite)
+
+
+def _brief(reference: Reference) -> str:
+    """The reference without its folder, so that the record holds no path of somebody's machine."""
+    return str(Reference(Path(reference.path.name), reference.part))
+
+
+def _column(reference: Reference, count: int, first: Reference) -> list[Any]:
+    cells = read_column(reference)
+    _require_count(reference, len(cells), count, first)
+    return cells
+
+
+def _require_count(reference: Reference, found: int, count: int, first: Reference) -> None:
+    if found != count:
+        hint = " (a first line that is not all numbers is its header)" if reference.format in ("csv", "tsv") else ""
+        raise DataError(f"{reference} has {found} rows{hint} but {first} has {count}; give one row per item.")
+
+
+def _texts(cells: Sequence[Any], reference: Reference) -> list[str]:
+    for row, cell in enumerate(cells):
+        if cell is None or isinstance(cell, list):
+            raise DataError(f"{reference}: row {row} is empty or holds several values; give one value per item.")
+    return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+
+
+def _splits(cells: Sequence[Any], reference: Reference) -> list[str]:
+    words = [str(cell).strip().lower() for cell in cells]
+    for row, word in enumerate(words):
+        if word not in _SPLIT_WORDS:
+            raise DataError(f"{reference}: row {row} has the split {cells[row]!r}; use one of {', '.join(SPLITS)}.")
+    return [_SPLIT_WORDS[word] for word in words]
+
+
+def _split_by_seed(names: Sequence[Sequence[str]], seed: int, val_share: float, test_share: float) -> list[str]:
+    """Split within each class, several labels counting as their first; unlabelled items stay in training."""
+    splits = np.full(len(names), "train", dtype="<U5")
+    chosen = [row for row, found in enumerate(names) if found] or list(range(len(names)))
+    strata = [names[row][0] if names[row] else None for row in chosen]
+    splits[chosen] = stratified_split(strata, seed, val_share, test_share)
+    return [str(split) for split in splits]

@@ -1,0 +1,94 @@
+"""The scores of one direction of retrieval, and the average of two."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diptych.arrays import Floats, Integers
+from diptych.evaluation.bootstrap import RESAMPLES, average_interval, percentiles, resampled_means
+
+
+@dataclass(frozen=True)
+class DirectionScores:
+    """What came out of one direction, query by query.
+
+    Attributes:
+        scores: one score per query by the measure's name: "map" (the average precisions), "map@50",
+            "precision@1", "recall@1" and so on.
+        chance: what a random ranking scores on average, by the same names.
+        curve_recall: the levels of recall of the precision–recall curve.
+        curve_precision: the interpolated precision there, averaged over queries.
+        query_rows: which of the rows handed in were scored.
+        query_ids: the names of those queries, where they were given.
+        gallery_size: how many items were ranked.
+        dropped_queries: queries left out because they have no label.
+        dropped_gallery: gallery items left out because they have no label.
+        queries_without_relevant: queries scored 0 because no gallery item shares a label with them.
+        denominator: of AP@K.
+        similarity: the similarity ranked by.
+    """
+
+    scores: Mapping[str, Floats]
+    chance: Mapping[str, float]
+    curve_recall: Floats
+    curve_precision: Floats
+    query_rows: Integers
+    query_ids: tuple[str, ...] | None
+    gallery_size: int
+    dropped_queries: int
+    dropped_gallery: int
+    queries_without_relevant: int
+    denominator: str
+    similarity: str
+
+    @property
+    def queries(self) -> int:
+        """How many queries were scored."""
+        return len(self.query_rows)
+
+    def mean(self, measure: str = "map") -> float:
+        """The mean over queries of a measure."""
+        return float(self.scores[measure].mean())
+
+    def to_json(self, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+        """Means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
+        columns = np.stack(list(self.scores.values()), axis=1)
+        intervals = percentiles(resampled_means(columns, seed=seed, resamples=resamples))
+        result: dict[str, Any] = {}
+        for name, interval in zip(self.scores, intervals, strict=True):
+            result |= {name: self.mean(name), f"{name}_ci95": list(interval)}
+        return result | {
+            "chance": dict(self.chance),
+            "curve": {"recall": self.curve_recall.tolist(), "precision": self.curve_precision.tolist()},
+            "queries": self.queries,
+            "gallery": self.gallery_size,
+            "dropped_queries": self.dropped_queries,
+            "dropped_gallery": self.dropped_gallery,
+            "queries_without_relevant": self.queries_without_relevant,
+            "ap_denominator": self.denominator,
+            "similarity": self.similarity,
+        }
+
+
+def average_directions(
+    first: DirectionScores, second: DirectionScores, *, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Any]:
+    """The plain mean of two directions for each MAP, its 95% interval and its chance level.
+
+    Where both directions were asked with the same query ids, the interval draws items for both at once.
+    """
+    names = [name for name in first.scores if name.startswith("map") and name in second.scores]
+    result: dict[str, Any] = {}
+    for name in names:
+        interval = average_interval(
+            first.scores[name],
+            second.scores[name],
+            first.query_ids,
+            second.query_ids,
+            seed=seed,
+            resamples=resamples,
+        )
+        result |= {name: (first.mean(name) + second.mean(name)) / 2, f"{name}_ci95": list(interval)}
+    return result | {"chance": {name: (first.chance[name] + second.chance[name]) / 2 for name in names}}

@@ -1,0 +1,80 @@
+"""How alike two rows are: cosine or dot product, in float64."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from diptych.arrays import Floats, Integers
+from diptych.errors import ConfigError, DataError
+from diptych.evaluation.blas import one_thread_each
+from diptych.evaluation.checks import Rows
+
+Similarity = Literal["cosine", "dot"]
+SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot")
+
+
+def unit_rows(rows: Rows) -> Floats:
+    """Scale every row to length one; a zero row stays zero, so that its cosine to anything is 0.
+
+    Each row is divided by its largest entry first: squares of very large or very small numbers
+    would leave the range of floats.
+    """
+    scaled = np.array(rows, dtype=np.float64)
+    largest = np.max(np.abs(scaled), axis=1, keepdims=True, initial=0.0)
+    scaled /= np.where(largest == 0, 1.0, largest)
+    length = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
+    scaled /= np.where(length == 0, 1.0, length)
+    return scaled
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Gallery rows ready to be compared with queries.
+
+    Equal rows are compared once and the result is copied: a matrix product rounds differently in
+    different places of its result, which would break the tie between two identical items at random.
+
+    Attributes:
+        similarity: which similarity is meant.
+        distinct: the distinct rows.
+        copies: for each item the place of its row among the distinct ones; None where all rows are distinct.
+    """
+
+    similarity: Similarity
+    distinct: Floats
+    copies: Integers | None
+
+    @classmethod
+    def of(cls, rows: Rows, similarity: Similarity) -> "Gallery":
+        """Prepare a gallery's rows."""
+        if similarity not in SIMILARITIES:
+            raise ConfigError(f"similarity is {similarity!r}; choose one of {', '.join(SIMILARITIES)}.")
+        prepared = _prepare(rows, similarity)
+        first, copies = _distinct_rows(prepared)
+        if len(first) == len(prepared):
+            return cls(similarity, prepared, None)
+        return cls(similarity, prepared[first], copies)
+
+    def compare(self, queries: Rows) -> Floats:
+        """The similarity of every query to every gallery item."""
+        prepared = _prepare(queries, self.similarity)
+        with one_thread_each(), np.errstate(over="ignore", invalid="ignore"):
+            table = prepared @ self.distinct.T
+        if self.similarity == "dot" and not np.isfinite(table).all():
+            raise DataError("a dot product of queries and gallery exceeds the range of floats; scale the rows down.")
+        return table if self.copies is None else np.take(table, self.copies, axis=1)
+
+
+def _prepare(rows: Rows, similarity: Similarity) -> Floats:
+    return unit_rows(rows) if similarity == "cosine" else np.asarray(rows, dtype=np.float64)
+
+
+def _distinct_rows(rows: Floats) -> tuple[Integers, Integers]:
+    """Where each distinct row first stands, and which of the distinct rows each row is."""
+    if rows.shape[1] == 0:
+        return np.zeros(min(1, len(rows)), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    plain = np.ascontiguousarray(rows + 0.0)  # adding zero turns -0.0, whose bytes differ, into 0.0
+    content = plain.view(np.dtype((np.void, plain.itemsize * plain.shape[1]))).ravel()
+    _, first, copies = np.unique(content, return_index=True, return_inverse=True)
+    return first.astype(np.int64), copies.astype(np.int64)

@@ -1,0 +1,61 @@
+"""A hash of the code a method's result depends on, so that a changed method is fitted again."""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+_PACKAGE = "diptych"
+
+
+@cache
+def code_version(module: str) -> str:
+    """Hash a module's source and that of every part of this package it imports, directly or not."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(_closure(module)):
+        source = _source(name)
+        if source is not None:
+            digest.update(name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()
+
+
+def _closure(module: str) -> set[str]:
+    """The module and all modules of this package that it reaches by import statements."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        waiting.extend(_imports(name))
+    return seen
+
+
+def _imports(module: str) -> Iterator[str]:
+    source = _source(module)
+    if source is None:
+        return
+    for node in ast.walk(ast.parse(source.read_bytes())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            # `from package import name` may name a module of the package
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        yield from (name for name in names if name.split(".")[0] == _PACKAGE and _source(name) is not None)
+
+
+@cache
+def _source(module: str) -> Path | None:
+    """The file of a module; None for what is no module or has no source."""
+    try:
+        spec = find_spec(module)
+    except (ModuleNotFoundError, ValueError):
+        return None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    return Path(spec.origin)

@@ -1,0 +1,125 @@
+"""A recipe: which methods, seeds, protocol and parameters make an experiment, as data and as a TOML file."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from diptych.data import SPLITS, Protocol
+from diptych.errors import ConfigError
+from diptych.methods import registry
+
+_PROTOCOL_TYPES: dict[str, tuple[type, ...]] = {
+    "unlabelled": (str,),
+    "labels_per_class": (int,),
+    "label_share": (int, float),
+    "seed": (int,),
+    "select_at": (int,),
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One experiment.
+
+    Attributes:
+        methods: the methods' names, in order; empty for all.
+        seeds: the seeds of everything random.
+        split: the split to score on.
+        modalities: the modalities to join; None for all of the dataset's.
+        protocol: what training may see; its seed is replaced by each of `seeds`.
+        params: parameters by method, on top of each method's defaults.
+    """
+
+    methods: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    split: str = "test"
+    modalities: tuple[str, ...] | None = None
+    protocol: Protocol = field(default_factory=Protocol)
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            raise ConfigError("there is no seed; give at least one, such as seeds = [0].")
+        for name in ("seeds", "methods", "modalities"):
+            values = getattr(self, name) or ()
+            if len(set(values)) < len(values):
+                raise ConfigError(f"{name} lists a value twice ({', '.join(map(str, values))}); keep each once.")
+        if any(seed < 0 for seed in self.seeds):
+            raise ConfigError(f"seed is {min(self.seeds)}; it must be zero or a positive whole number.")
+        if self.split not in SPLITS:
+            raise ConfigError(f"split is {self.split!r}; choose one of {', '.join(SPLITS)}.")
+        for method in (*self.methods, *self.params):
+            registry.entry(method)
+
+    @property
+    def method_names(self) -> tuple[str, ...]:
+        """The methods to run: those named, or every one the registry knows."""
+        return self.methods or tuple(registry.names())
+
+
+def load_recipe(path: str | Path) -> Recipe:
+    """Read a recipe from a TOML file.
+
+    Raises:
+        ConfigError: for a file that is missing or not TOML, and for any key that means nothing here.
+    """
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read ({error.strerror}); name a recipe file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML ({error}).") from None
+    try:
+        return _recipe(content)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
+def _recipe(content: Mapping[str, Any]) -> Recipe:
+    _refuse_unknown("", content, [each.name for each in fields(Recipe)])
+    given: dict[str, Any] = {}
+    for name, kind in (("methods", str), ("seeds", int), ("modalities", str)):
+        if name in content:
+            given[name] = _tuple_of(name, content[name], kind)
+    if given.get("methods") == ("all",):
+        given["methods"] = ()
+    if "split" in content:
+        given["split"] = content["split"]
+    if "protocol" in content:
+        given["protocol"] = _protocol(_table("protocol", content["protocol"]))
+    if "params" in content:
+        tables = _table("params", content["params"])
+        given["params"] = {method: dict(_table(f"params.{method}", table)) for method, table in tables.items()}
+    return Recipe(**given)
+
+
+def _protocol(content: Mapping[str, Any]) -> Protocol:
+    _refuse_unknown("protocol.", content, list(_PROTOCOL_TYPES))
+    for name, value in content.items():
+        if isinstance(value, bool) or not isinstance(value, _PROTOCOL_TYPES[name]):
+            wanted = " or ".join(kind.__name__ for kind in _PROTOCOL_TYPES[name])
+            raise ConfigError(f"'protocol.{name}' is {value!r}; it must be of type {wanted}.")
+    return Protocol(**content)
+
+
+def _refuse_unknown(prefix: str, content: Mapping[str, Any], known: list[str]) -> None:
+    for key in content:
+        if key not in known:
+            raise ConfigError(f"there is no key '{prefix}{key}'; the keys are {', '.join(prefix + k for k in known)}.")
+
+
+def _table(name: str, value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - whatever TOML can hold
+    if not isinstance(value, dict):
+        raise ConfigError(f"'{name}' is {value!r}; it must be a table, [{name}].")
+    return value
+
+
+def _tuple_of(name: str, value: Any, kind: type) -> tuple[Any, ...]:  # noqa: ANN401 - whatever TOML can hold
+    values = value if isinstance(value, list) else [value]
+    for each in values:
+        if isinstance(each, bool) or not isinstance(each, kind):
+            raise ConfigError(f"'{name}' holds {each!r}; it must be a list of {kind.__name__} values.")
+    return tuple(values)

@@ -1,0 +1,123 @@
+"""The report: one HTML file that needs nothing else, made from the content of `results.json`."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from diptych.experiments.plots import BarChart, LineChart, bar_chart, line_chart
+
+_ALPHA = 0.05
+
+
+def render_report(results: Mapping[str, Any]) -> str:
+    """Write the report of a result, complete or partial, as HTML."""
+    directions = directions_of(results)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            results=results,
+            methods=results["methods"],
+            directions=directions,
+            columns=[*directions, "average"],
+            best=_best(results, [*directions, "average"]),
+            verdicts={name: _verdict(results, name) for name in results["methods"]},
+            bars=_bars(results, directions),
+            curves=_curves(results, directions),
+            classes=_class_tables(results, directions),
+        )
+    )
+
+
+def directions_of(results: Mapping[str, Any]) -> list[str]:
+    """The directions a result speaks of, in order."""
+    return [name for name in results["chance"] if "->" in name]
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("diptych.experiments"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "score": lambda value: "–" if value is None else f"{value:.3f}",
+        "interval": lambda ends: f"{ends[0]:.3f}–{ends[1]:.3f}",
+        "arrow": lambda direction: direction.replace("->", " → "),
+        "seconds": show_seconds,
+        "pretty": lambda value: json.dumps(value, ensure_ascii=False),
+    }
+    return environment
+
+
+def show_seconds(value: float) -> str:
+    """A duration for a table."""
+    if value < 60:
+        return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+    minutes = round(value / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _best(results: Mapping[str, Any], columns: list[str]) -> dict[tuple[str, str], str]:
+    """The best method of every column and measure."""
+    methods = results["methods"]
+    return {
+        (column, measure): max(methods, key=lambda name: methods[name][column][measure])
+        for column in columns
+        for measure in ("map", "map@50")
+        if methods
+    }
+
+
+def _verdict(results: Mapping[str, Any], name: str) -> dict[str, str]:
+    """How a method stands against the best: the difference, and whether it may be luck."""
+    if name == results["comparisons"]["best"]:
+        return {"text": "best", "detail": "highest average MAP"}
+    found = results["comparisons"]["against_best"][name]
+    low, high = found["difference_ci95"]
+    p = found["p_holm"]
+    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    same = "" if p < _ALPHA else "≈ "
+    return {"text": f"{same}{found['difference']:+.3f}", "detail": f"{low:+.3f} to {high:+.3f}, {shown}"}
+
+
+def _bars(results: Mapping[str, Any], directions: list[str]) -> list[BarChart]:
+    methods, chance = results["methods"], results["chance"]
+    if not methods:
+        return []
+    return [
+        bar_chart(
+            column.replace("->", " → "),
+            {name: block[column] for name, block in methods.items()},
+            chance["map"] if column == "average" else chance[column]["map"],
+        )
+        for column in ["average", *directions]
+    ]
+
+
+def _curves(results: Mapping[str, Any], directions: list[str]) -> list[LineChart]:
+    methods = results["methods"]
+    if not methods:
+        return []
+    return [
+        line_chart(column.replace("->", " → "), {name: block[column]["curve"] for name, block in methods.items()})
+        for column in directions
+    ]
+
+
+def _class_tables(results: Mapping[str, Any], directions: list[str]) -> list[dict[str, Any]]:
+    """The MAP of each class by method, with each value's share of the highest for the shade of its cell."""
+    tables = []
+    for direction in directions:
+        values = {name: block[direction].get("per_class", {}) for name, block in results["methods"].items()}
+        labels = list(dict.fromkeys(label for row in values.values() for label in row))
+        highest = max([value for row in values.values() for value in row.values()], default=0.0) or 1.0
+        if labels:
+            tables.append({"direction": direction, "labels": labels, "values": values, "highest": highest})
+    return tables

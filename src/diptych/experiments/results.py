@@ -1,0 +1,119 @@
+"""The result of an experiment so far, as the dictionary that becomes `results.json`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from diptych.data import Dataset, Protocol
+from diptych.experiments.averaging import item_scores
+from diptych.experiments.blocks import fit_block, merged_directions, score_blocks
+from diptych.experiments.comparisons import Comparisons
+from diptych.experiments.environment import describe_environment
+from diptych.experiments.judging import chance_levels, judge
+from diptych.experiments.planning import Run
+from diptych.experiments.recipe import Recipe
+from diptych.experiments.run_store import FinishedRun
+
+
+class Tally:
+    """Collect finished and failed runs, and say at any time what is known."""
+
+    def __init__(self, dataset: Dataset, recipe: Recipe, runs: Sequence[Run]) -> None:
+        self._names = list(recipe.method_names)
+        self._waiting = list(runs)
+        self._finished: dict[str, list[FinishedRun]] = {}
+        self._failed: dict[str, list[str]] = {}
+        self._blocks: dict[str, dict[str, Any]] = {}
+        self._items: dict[str, np.ndarray] = {}
+        self._comparisons = Comparisons()
+        modalities = recipe.modalities or tuple(dataset.modalities)
+        judged = judge(dataset, recipe.split, modalities)
+        self._head = {
+            "dataset": _describe_dataset(dataset, recipe.split, modalities),
+            "split": recipe.split,
+            "chance": chance_levels(judged) | {"relevance": judged.relevance, "notes": list(judged.notes)},
+            "protocol": _describe_protocol(recipe),
+        }
+        self._environment = describe_environment()
+
+    def finish(self, done: FinishedRun) -> None:
+        """Count a finished run in."""
+        name = done.run.method
+        self._waiting.remove(done.run)
+        runs = [*self._finished.get(name, []), done]
+        self._finished[name] = runs
+        self._blocks[name] = _method_block(runs)
+        self._items[name] = item_scores(merged_directions([each.scores for each in runs]))
+
+    def fail(self, run: Run, reason: str) -> None:
+        """Count a failed run in."""
+        self._waiting.remove(run)
+        lead = "" if run.deterministic else f"seed {run.seed}: "
+        self._failed.setdefault(run.method, []).append(lead + reason)
+
+    @property
+    def failed(self) -> bool:
+        """Whether any run failed."""
+        return bool(self._failed)
+
+    def results(self) -> dict[str, Any]:
+        """All that is known so far; "pending" lists the runs still to come."""
+        return self._head | {
+            "methods": {name: self._blocks[name] for name in self._names if name in self._blocks},
+            "comparisons": self._comparisons.against_best(self._items),
+            "failures": {name: "; ".join(dict.fromkeys(self._failed[name])) for name in self._failed},
+            "pending": [run.name for run in self._waiting],
+            "environment": self._environment,
+        }
+
+
+def _method_block(runs: Sequence[FinishedRun]) -> dict[str, Any]:
+    first = runs[0]
+    block = fit_block(first.params, first.record)
+    seconds = [run.record["fit_seconds"] for run in runs]
+    return (
+        block
+        | {
+            "seeds": [seed for run in runs for seed in run.run.stands_for],
+            "deterministic": first.run.deterministic,
+            "fit_seconds": float(np.mean(seconds)),
+            "runs": [_run_block(run) for run in runs],
+        }
+        | score_blocks([run.scores for run in runs])
+    )
+
+
+def _run_block(run: FinishedRun) -> dict[str, Any]:
+    fitted = fit_block(run.params, run.record)
+    kept = {name: fitted[name] for name in ("chosen", "fit_seconds")}
+    folder = f"runs/{run.run.method}/{run.run.seed}"
+    return {"seed": run.run.seed, "folder": folder, "average_map": run.scores.average_map} | kept
+
+
+def _describe_dataset(dataset: Dataset, split: str, modalities: Sequence[str]) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "fingerprint": dataset.fingerprint,
+        "items": len(dataset),
+        "classes": list(dataset.classes),
+        "splits": {name: int(np.count_nonzero(dataset.splits == name)) for name in ("train", "val", "test")},
+        "modalities": {
+            name: {
+                "kind": dataset.modalities[name].kind,
+                "dimension": dataset.modalities[name].dimension,
+                f"{split}_items": len(dataset.split(split).having(name)),
+            }
+            for name in modalities
+        },
+    }
+
+
+def _describe_protocol(recipe: Recipe) -> dict[str, Any]:
+    protocol: Protocol = recipe.protocol
+    content = {name: value for name, value in protocol.to_json().items() if name != "seed"}
+    words = protocol.describe()
+    if protocol.withholds_labels:
+        seeds = ", ".join(map(str, recipe.seeds))
+        words = words.replace(f"(seed {protocol.seed})", f"(seed{'s' * (len(recipe.seeds) > 1)} {seeds})")
+    return content | {"seeds": list(recipe.seeds), "words": words}

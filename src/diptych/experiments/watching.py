@@ -1,0 +1,27 @@
+"""Who watches an experiment is told what happens; the watcher here says nothing."""
+
+from collections.abc import Mapping, Sequence
+
+from diptych.experiments.planning import Run
+
+
+class Watcher:
+    """Told about every run as it happens; displays override what they show."""
+
+    def planned(self, runs: Sequence[Run]) -> None:
+        """These runs will be done, in this order."""
+
+    def started(self, run: Run, because: str | None) -> None:
+        """A run is being fitted; `because` says why a stored one does not serve, if there is one."""
+
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+        """A run has come this far."""
+
+    def finished(self, run: Run, average_map: float, seconds: float) -> None:
+        """A run was fitted and scored."""
+
+    def kept(self, run: Run, average_map: float) -> None:
+        """A run was finished before and is taken from disk."""
+
+    def failed(self, run: Run, reason: str) -> None:
+        """A run failed; the others go on."""

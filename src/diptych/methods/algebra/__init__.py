@@ -1,0 +1,1 @@
+"""Linear algebra behind the correlation methods: pure functions of centred matrices."""

@@ -1,0 +1,149 @@
+"""Profiles: how wide and how long the deep methods train, as published (`paper`), by default, and in a hurry.
+
+The published settings of every stage stand in `PUBLISHED`, with their sources in docs/methods/deep.md. A profile says
+how many steps each stage takes and how wide its layers are; rates and momenta then shrink with the number of steps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from diptych.errors import ConfigError
+from diptych.training import Constant, Exponential, InverseT, LoopSettings, Ramp
+
+_TEN_THOUSAND_RAMP = Ramp(0.5, 0.9, 10_000)
+
+PUBLISHED: Mapping[str, LoopSettings] = {
+    "gaussian-rbm": LoopSettings(100_000, 128, "sgd", InverseT(0.001), _TEN_THOUSAND_RAMP, weight_decay=1e-3),
+    "rbm-over-gaussian": LoopSettings(200_000, 128, "sgd", InverseT(0.05), _TEN_THOUSAND_RAMP, weight_decay=1e-3),
+    "replicated-softmax": LoopSettings(100_000, 128, "sgd", InverseT(0.1), Ramp(0.5, 0.9, 5_000), weight_decay=1e-4),
+    "rbm-over-softmax": LoopSettings(200_000, 128, "sgd", InverseT(0.01), _TEN_THOUSAND_RAMP, weight_decay=1e-3),
+    "joint-rbm": LoopSettings(200_000, 128, "sgd", InverseT(0.01), Ramp(0.5, 0.9, 5_000), weight_decay=1e-4),
+    "fusion-rbm": LoopSettings(100_000, 115, "sgd", InverseT(0.01), Ramp(0.5, 0.9, 5_000), weight_decay=1e-4),
+    "boltzmann-machine": LoopSettings(20_000, 128, "sgd", InverseT(0.001), Ramp(0.5, 0.9, 5_000), weight_decay=1e-4),
+    "supervised": LoopSettings(50_000, 100, "sgd", Exponential(0.01), Constant(0.9), weight_decay=1e-3),
+    "bimodal-first": LoopSettings(2_000, 231, "sgd", InverseT(0.05), _TEN_THOUSAND_RAMP, weight_decay=1e-4),
+    "bimodal": LoopSettings(20_000, 200, "sgd", InverseT(0.05), _TEN_THOUSAND_RAMP, weight_decay=1e-4),
+    "correspondence": LoopSettings(20_000, 200, "sgd", InverseT(0.05), _TEN_THOUSAND_RAMP, weight_decay=1e-4),
+    "correspondence-cross": LoopSettings(20_000, 200, "sgd", InverseT(0.01), _TEN_THOUSAND_RAMP, weight_decay=1e-4),
+    "autoencoder": LoopSettings(100_000, 115, "sgd", Constant(0.1), Ramp(0.5, 0.9, 50_000), weight_decay=1e-3),
+    "autoencoder-deep": LoopSettings(100_000, 115, "sgd", InverseT(0.01), _TEN_THOUSAND_RAMP, weight_decay=1e-4),
+    "deep-cca": LoopSettings(10_000, 800, "adam", Constant(0.001), Constant(0.9), weight_decay=1e-5),
+}
+
+SPARSITY: Mapping[str, tuple[float, float]] = {
+    "gaussian-rbm": (0.2, 0.1),
+    "rbm-over-gaussian": (0.1, 0.01),
+    "replicated-softmax": (0.2, 0.01),
+    "rbm-over-softmax": (0.1, 0.01),
+}
+"""Target activity of the hidden units and the cost of missing it."""
+
+CD_STEP_UP: Mapping[str, tuple[int, int]] = {
+    "gaussian-rbm": (50_000, 10_000),
+    "rbm-over-gaussian": (15_000, 5_000),
+    "replicated-softmax": (15_000, 5_000),
+    "rbm-over-softmax": (15_000, 5_000),
+    "joint-rbm": (15_000, 5_000),
+}
+"""When the order of contrastive divergence begins to grow in the `paper` profile, and how often."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A complete set of options.
+
+    Attributes:
+        name: what users call it.
+        steps: training steps by stage; a stage that is not named takes the published number.
+        dense_widths: the two layers of a DBN over dense rows.
+        count_widths: the two layers of a DBN over counts.
+        width_per_column: the first layer is no wider than this many units per input column (at least 128).
+        joint_width: the joint layer of the multimodal machines.
+        supervised_width: each of the three layers of the supervised net.
+        supervised_dropout: share of its hidden units dropped in training.
+        code_width: codes of the bimodal and correspondence autoencoders used as baselines.
+        validations: how often a stage that keeps its best weights is scored on validation.
+        patience: validations without improvement after which such a stage stops.
+        cd_step_up: whether contrastive divergence grows its order as published, or stays at one.
+    """
+
+    name: str
+    steps: Mapping[str, int] = field(default_factory=dict)
+    dense_widths: tuple[int, int] = (2048, 1024)
+    count_widths: tuple[int, int] = (1024, 1024)
+    width_per_column: int | None = None
+    joint_width: int = 2048
+    supervised_width: int = 1024
+    supervised_dropout: float = 0.0
+    code_width: int = 1024
+    validations: int = 20
+    patience: int | None = None
+    cd_step_up: bool = False
+
+    def settings(self, stage: str, seed: int) -> LoopSettings:
+        """The training settings of a stage."""
+        published = PUBLISHED[stage]
+        steps = self.steps.get(stage, published.steps)
+        return replace(
+            published,
+            steps=steps,
+            rate=published.rate.scaled_to(steps),
+            momentum=published.momentum.scaled_to(steps),
+            validate_every=max(1, steps // self.validations),
+            patience=self.patience,
+            seed=seed,
+        )
+
+    def dbn_widths(self, kind: str, columns: int) -> tuple[int, int]:
+        """The two layers of a DBN over rows of a kind and width."""
+        first, second = self.count_widths if kind == "counts" else self.dense_widths
+        if self.width_per_column is not None:
+            first = min(first, max(128, self.width_per_column * columns))
+        return first, second
+
+
+def _steps(rbm: int, supervised: int, bimodal_first: int, autoencoder: int) -> dict[str, int]:
+    rbms = ("gaussian-rbm", "rbm-over-gaussian", "replicated-softmax", "rbm-over-softmax", "joint-rbm", "fusion-rbm")
+    coders = ("bimodal", "correspondence", "correspondence-cross", "autoencoder", "autoencoder-deep")
+    return (
+        dict.fromkeys(rbms, rbm)
+        | dict.fromkeys(coders, autoencoder)
+        | {"supervised": supervised, "bimodal-first": bimodal_first, "boltzmann-machine": rbm // 5}
+        | {"deep-cca": max(autoencoder // 4, 50)}
+    )
+
+
+PROFILES: Mapping[str, Profile] = {
+    "paper": Profile("paper", cd_step_up=True),
+    "standard": Profile(
+        "standard",
+        steps=_steps(rbm=2_000, supervised=2_000, bimodal_first=2_000, autoencoder=2_000),
+        dense_widths=(1024, 512),
+        count_widths=(512, 512),
+        width_per_column=4,
+        joint_width=512,
+        supervised_width=512,
+        supervised_dropout=0.5,
+        code_width=256,
+        patience=6,
+    ),
+    "fast": Profile(
+        "fast",
+        steps=_steps(rbm=300, supervised=200, bimodal_first=200, autoencoder=200),
+        dense_widths=(128, 64),
+        count_widths=(128, 64),
+        width_per_column=4,
+        joint_width=64,
+        supervised_width=64,
+        code_width=32,
+        validations=4,
+        patience=3,
+    ),
+}
+
+
+def profile(name: str) -> Profile:
+    """The profile of that name."""
+    if name not in PROFILES:
+        raise ConfigError(f"profile is {name!r}; choose one of {', '.join(PROFILES)}.")
+    return PROFILES[name]

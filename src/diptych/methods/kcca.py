@@ -1,0 +1,123 @@
+"""Kernel canonical correlation analysis."""
+
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from diptych.arrays import Features, Floats
+from diptych.data import TrainingData
+from diptych.errors import ConfigError
+from diptych.features.scaling import Scaling
+from diptych.methods._kernel_problem import KernelProblem
+from diptych.methods._prefix_search import Grid, Setting, check_at_least, choose
+from diptych.methods._scalings import fit_scalings, training_pairs
+from diptych.methods.algebra.kernels import KERNELS, Kernel, KernelName
+from diptych.methods.base import Method
+from diptych.methods.selection import Validation
+from diptych.progress import Progress
+from diptych.seeding import generator
+
+KAPPAS = Grid((1.0, 0.1, 1e-2, 1e-3), fallback=0.1)
+COMPONENTS = Grid((10, 20, 50, 100, 200), fallback=10)
+GAMMA_SCALES = Grid((2.0, 1.0, 0.5), fallback=1.0)
+DEGREES = Grid((2, 3), fallback=2)
+
+
+class KCCA(Method):
+    """CCA in the feature spaces of kernels (Hardoon, Szedmak and Shawe-Taylor, Neural Computation 2004).
+
+    Maximise α'K₁K₂β subject to α'(K₁² + κK₁)α = 1 and β'(K₂² + κK₂)β = 1, with centred kernels of unit mean
+    diagonal. With K = U Λ U' this is ridge CCA of variances λ and ridge κ. More pairs than `max_landmarks` are
+    seen through Nyström features of a random subset, in which all pairs take part.
+
+    Args:
+        kernel: "rbf", "poly" (offset 1, γ = 1 / dimension) or "linear".
+        components: how many directions; None chooses them on validation.
+        kappa: κ as a multiple of the number of pairs; None chooses it.
+        gamma_scale: γ = 1 / (2 s²) with s this multiple of the median distance of the modality; None chooses it.
+        degree: the polynomial's degree; None chooses it.
+        max_landmarks: the most rows that are kept.
+        seed: which rows are landmarks, when there are more pairs.
+        scaling: a scaling recipe, or one by modality.
+    """
+
+    stochastic: ClassVar[bool] = True
+    citation: ClassVar[str] = (
+        "D. R. Hardoon, S. Szedmak, J. Shawe-Taylor: Canonical correlation analysis: an overview with application "
+        "to learning methods. Neural Computation 16, 2004."
+    )
+
+    def __init__(
+        self,
+        kernel: KernelName = "rbf",
+        components: int | None = None,
+        kappa: float | None = None,
+        gamma_scale: float | None = None,
+        degree: int | None = None,
+        max_landmarks: int = 4000,
+        seed: int = 0,
+        scaling: str | dict[str, str] = "auto",
+    ) -> None:
+        self.kernel = kernel
+        self.components = components
+        self.kappa = kappa
+        self.gamma_scale = gamma_scale
+        self.degree = degree
+        self.max_landmarks = max_landmarks
+        self.seed = seed
+        self.scaling = scaling
+
+    def _fit(self, data: TrainingData, progress: Progress) -> None:
+        self._check()
+        pairs = training_pairs(data)
+        raw = {name: pairs.features(name) for name in data.modalities}
+        self.scalings_: dict[str, Scaling] = fit_scalings(raw, data.kinds, self.scaling)
+        rows = {name: self.scalings_[name](values) for name, values in raw.items()}
+        chosen = self._landmarks(len(pairs))
+        self.landmarks_: dict[str, Floats] = {name: values[chosen] for name, values in rows.items()}
+        validation = Validation.of(data)
+        held_out = {} if validation is None else {n: self.scalings_[n](values) for n, values in validation.rows.items()}
+        settings, sizes = self._settings(validation is not None)
+        problem = KernelProblem(self.kernel, rows, self.landmarks_, held_out, max(sizes))
+        choice = choose(settings, sizes, problem.solve, problem.codes, validation, progress, "KCCA search")
+        kept, maps = choice.components, choice.solution
+        self.kernels_: dict[str, Kernel] = maps.kernels
+        self.alphas_: dict[str, Floats] = {name: values[:, :kept].copy() for name, values in maps.weights.items()}
+        self.offsets_: dict[str, Floats] = {name: values[:kept].copy() for name, values in maps.offsets.items()}
+        self.correlations_: Floats = maps.correlations[:kept].copy()
+        self.record_["selection"] = choice.trials
+        self.record_["chosen"] = {**choice.setting, "components": kept}
+        self.record_["landmarks"] = len(chosen)
+        if validation is None:
+            self.record_["selection_note"] = "there is no validation split, so open parameters took their defaults"
+
+    def _embed(self, modality: str, rows: Features) -> Floats:
+        kernel = self.kernels_[modality](self.scalings_[modality](rows), self.landmarks_[modality])
+        return kernel @ self.alphas_[modality] - self.offsets_[modality]
+
+    def _landmarks(self, count: int) -> np.ndarray:
+        if count <= self.max_landmarks:
+            return np.arange(count)
+        return np.sort(generator(self.seed, "kcca", "landmarks").permutation(count)[: self.max_landmarks])
+
+    def _settings(self, judged: bool) -> tuple[list[Setting], list[int]]:
+        shapes: list[Setting] = [{}]
+        if self.kernel == "rbf":
+            shapes = [{"gamma_scale": scale} for scale in GAMMA_SCALES.options(self.gamma_scale, judged)]
+        elif self.kernel == "poly":
+            shapes = [{"degree": degree} for degree in DEGREES.options(self.degree, judged)]
+        kappas = KAPPAS.options(self.kappa, judged)
+        settings = [{**shape, "kappa": kappa} for shape, kappa in product(shapes, kappas)]
+        return settings, COMPONENTS.options(self.components, judged)
+
+    def _check(self) -> None:
+        if self.kernel not in KERNELS:
+            raise ConfigError(f"KCCA: kernel is {self.kernel!r}; choose one of {', '.join(KERNELS)}.")
+        check_at_least("KCCA", "components", self.components, 1)
+        check_at_least("KCCA", "degree", self.degree, 1)
+        check_at_least("KCCA", "kappa", self.kappa, 0)
+        if self.gamma_scale is not None and not self.gamma_scale > 0:
+            raise ConfigError(f"KCCA: gamma_scale is {self.gamma_scale}; it must be above 0.")
+        if self.max_landmarks < 2:
+            raise ConfigError(f"KCCA: max_landmarks is {self.max_landmarks}; it must be at least 2.")

@@ -1,0 +1,201 @@
+"""Multimodal deep Boltzmann machine: two-layer pathways under a joint layer, as one undirected model."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from math import sqrt
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from diptych.errors import ConfigError
+from diptych.nets.rbm import BernoulliRBM, RestrictedBoltzmannMachine
+from diptych.nets.replicated_softmax import ReplicatedSoftmax
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The value of every unit, one row an item: samples, or mean-field probabilities.
+
+    Attributes:
+        visible: v of each modality.
+        first: h⁽¹⁾ of each modality.
+        second: h⁽²⁾ of each modality.
+        joint: h⁽³⁾, shared by all.
+    """
+
+    visible: dict[str, Tensor]
+    first: dict[str, Tensor]
+    second: dict[str, Tensor]
+    joint: Tensor
+
+
+class Pathway(nn.Module):
+    """The two hidden layers of one modality.
+
+    Args:
+        bottom: visible layer, first hidden layer and what joins them; copied, with both gains set to 1, because an
+            undirected model has one weight for both ways.
+        second: number of units of the second hidden layer.
+        random: the source of the weights between the hidden layers.
+    """
+
+    def __init__(self, bottom: RestrictedBoltzmannMachine, second: int, random: torch.Generator) -> None:
+        super().__init__()
+        if isinstance(bottom, ReplicatedSoftmax) and bottom.document_length is None:
+            raise ConfigError("a deep Boltzmann machine needs documents of one length; set document_length.")
+        self.bottom = deepcopy(bottom)
+        self.bottom.up_gain = self.bottom.down_gain = 1.0
+        self.weight = nn.Parameter(_normal(bottom.weight.shape[1], second, random).to(bottom.weight))
+        self.bias = nn.Parameter(torch.zeros(second).to(bottom.weight))
+
+
+class DeepBoltzmannMachine(nn.Module):
+    """Modality pathways v – h⁽¹⁾ – h⁽²⁾ that meet in a joint layer h⁽³⁾ (Srivastava and Salakhutdinov 2012).
+
+    E = Σ_m [E_m(v_m, h⁽¹⁾_m) − h⁽¹⁾_mᵀ U_m h⁽²⁾_m − d_mᵀ h⁽²⁾_m − h⁽²⁾_mᵀ J_m h⁽³⁾] − eᵀ h⁽³⁾,
+    where E_m is the energy of a Gaussian machine or of a Replicated Softmax. The layers v, h⁽²⁾ are independent given
+    h⁽¹⁾, h⁽³⁾ and the other way round, so both mean field and Gibbs sampling update the two halves in turn.
+
+    Args:
+        pathways: the modalities by name.
+        joint: number of units of the joint layer.
+        random: the source of the weights below the joint layer.
+    """
+
+    def __init__(self, pathways: Mapping[str, Pathway], joint: int, random: torch.Generator) -> None:
+        super().__init__()
+        self.modalities = tuple(pathways)
+        self.pathways = cast("Mapping[str, Pathway]", nn.ModuleDict(pathways))
+        self.joint_weights = nn.ParameterDict(
+            {name: _normal(path.weight.shape[1], joint, random).to(path.weight) for name, path in pathways.items()}
+        )
+        self.joint_bias = nn.Parameter(torch.zeros(joint).to(next(iter(pathways.values())).weight))
+
+    @classmethod
+    def from_machines(
+        cls,
+        pathways: Mapping[str, tuple[RestrictedBoltzmannMachine, RestrictedBoltzmannMachine]],
+        joint: BernoulliRBM,
+    ) -> "DeepBoltzmannMachine":
+        """Copy the weights of machines trained layer by layer.
+
+        Each middle layer now has input from both sides. Machines trained with gains that double the side that was
+        alone fit together without that input becoming twice too large (Salakhutdinov and Hinton 2009): (up, down)
+        gains (2, 1) for the first machines, (2, 2) for the second, (1, 2) for the joint one.
+        """
+        random = torch.Generator()  # Every weight drawn from it is overwritten below.
+        paths = {name: Pathway(low, high.weight.shape[1], random) for name, (low, high) in pathways.items()}
+        model = cls(paths, joint.weight.shape[1], random)
+        with torch.no_grad():
+            for name, (_, high) in pathways.items():
+                paths[name].weight.copy_(high.weight)
+                paths[name].bias.copy_(high.hidden_bias)
+                model.joint_weights[name].copy_(joint.weight[joint.columns(name)])
+            model.joint_bias.copy_(joint.hidden_bias)
+        return model
+
+    def odd_layers(
+        self, visible: Mapping[str, Tensor], second: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Return p(h⁽¹⁾ = 1) of each modality and p(h⁽³⁾ = 1), given v and h⁽²⁾."""
+        first = {
+            name: torch.sigmoid(path.bottom.hidden_input(visible[name]) + second[name] @ path.weight.t())
+            for name, path in self.pathways.items()
+        }
+        joint = self.joint_bias + sum(second[name] @ weight for name, weight in self.joint_weights.items())
+        return first, torch.sigmoid(joint)
+
+    def second_layers(self, first: Mapping[str, Tensor], joint: Tensor) -> dict[str, Tensor]:
+        """Return p(h⁽²⁾ = 1) of each modality, given h⁽¹⁾ and h⁽³⁾."""
+        return {
+            name: torch.sigmoid(first[name] @ path.weight + path.bias + joint @ self.joint_weights[name].t())
+            for name, path in self.pathways.items()
+        }
+
+    @torch.no_grad()
+    def mean_field(
+        self, known: Mapping[str, Tensor], iterations: int = 30, damping: float = 0.0, tolerance: float = 0.0
+    ) -> Layers:
+        """Return the factorised posterior over all that is not known: hidden layers and missing modalities.
+
+        Every update is a step of coordinate ascent on the variational lower bound, and so is a damped one, because
+        the bound is concave in each half of the layers. Missing modalities start from what their biases alone say.
+
+        Args:
+            known: rows of one modality or more.
+            iterations: at most this many rounds.
+            damping: share of the old value that each update keeps, from 0 to below 1.
+            tolerance: stop when no hidden unit moved more than this.
+        """
+        if not known or not set(known) <= set(self.modalities):
+            raise ConfigError(f"the modalities given are {list(known)}; give one or more of {list(self.modalities)}.")
+        state = self._upward(known)
+        for _ in range(iterations):
+            first, joint = self.odd_layers(state.visible, state.second)
+            first = _blend(state.first, first, damping)
+            joint = torch.lerp(joint, state.joint, damping)
+            second = _blend(state.second, self.second_layers(first, joint), damping)
+            guess = {n: p.bottom.visible_mean(first[n]) for n, p in self.pathways.items() if n not in known}
+            visible = {**state.visible, **_blend(state.visible, guess, damping)}
+            moved = max(float((second[n] - state.second[n]).abs().max()) for n in second) if tolerance else 1.0
+            state = Layers(visible, first, second, joint)
+            if moved < tolerance:
+                break
+        return state
+
+    def energy(self, layers: Layers) -> Tensor:
+        """Return E for every row; at mean-field probabilities it is the expected energy."""
+        total = -(layers.joint @ self.joint_bias)
+        for name, path in self.pathways.items():
+            v, first, second = layers.visible[name], layers.first[name], layers.second[name]
+            total = total + path.bottom.visible_energy(v) - (path.bottom.hidden_input(v) * first).sum(1)
+            total = total - ((first @ path.weight + path.bias) * second).sum(1)
+            total = total - (second @ self.joint_weights[name] * layers.joint).sum(1)
+        return total
+
+    def variational_free_energy(self, layers: Layers) -> Tensor:
+        """Return expected energy minus entropy of the hidden layers: −(lower bound on log p(v)) − log Z."""
+        hidden = [*layers.first.values(), *layers.second.values(), layers.joint]
+        entropy = sum(-(torch.xlogy(q, q) + torch.xlogy(1.0 - q, 1.0 - q)).sum(1) for q in hidden)
+        return self.energy(layers) - entropy
+
+    def statistics(self, layers: Layers) -> list[tuple[nn.Parameter, Tensor]]:
+        """Return, for every parameter, the mean over rows of minus the derivative of the energy.
+
+        For counts it is divided by the document length, as in the training of the Replicated Softmax. The own terms of
+        a Gaussian visible bias are left out, since they cancel between the two phases.
+        """
+        share = 1.0 / len(layers.joint)
+        found = [(self.joint_bias, layers.joint.mean(0))]
+        for name, path in self.pathways.items():
+            v = path.bottom.statistics(layers.visible[name])
+            first, second = layers.first[name], layers.second[name]
+            found += [
+                (path.bottom.weight, share * v.t() @ first),
+                (path.bottom.visible_bias, v.mean(0)),
+                (path.bottom.hidden_bias, first.mean(0)),
+                (path.weight, share * first.t() @ second),
+                (path.bias, second.mean(0)),
+                (self.joint_weights[name], share * second.t() @ layers.joint),
+            ]
+        return found
+
+    def _upward(self, known: Mapping[str, Tensor]) -> Layers:
+        """Start mean field with one pass from the visible layers to the top."""
+        rows = len(next(iter(known.values())))
+        zero = {n: p.weight.new_zeros(rows, p.weight.shape[0]) for n, p in self.pathways.items()}
+        visible = {n: known[n] if n in known else p.bottom.visible_mean(zero[n]) for n, p in self.pathways.items()}
+        first = {n: p.bottom.hidden_probability(visible[n]) for n, p in self.pathways.items()}
+        second = {n: torch.sigmoid(first[n] @ p.weight + p.bias) for n, p in self.pathways.items()}
+        _, joint = self.odd_layers(visible, second)
+        return Layers(visible, first, second, joint)
+
+
+def _blend(old: Mapping[str, Tensor], new: Mapping[str, Tensor], damping: float) -> dict[str, Tensor]:
+    return {name: torch.lerp(value, old[name], damping) for name, value in new.items()}
+
+
+def _normal(rows: int, columns: int, random: torch.Generator) -> Tensor:
+    return torch.empty(rows, columns).normal_(0.0, 1.0 / sqrt(columns), generator=random)

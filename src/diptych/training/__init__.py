@@ -1,0 +1,37 @@
+"""Training by steps: one loop that resumes to the bit, its settings, and a cache of trained stages."""
+
+from diptych.training.batches import BatchOrder
+from diptych.training.cache import StageCache, default_cache_root, stage_key
+from diptych.training.cached import TrainedStage, train_cached
+from diptych.training.checkpoint import read_checkpoint
+from diptych.training.device import pick_device
+from diptych.training.history import History
+from diptych.training.loop import train
+from diptych.training.objective import Figures, LossObjective, Objective
+from diptych.training.progress import Progress, silent
+from diptych.training.schedules import Constant, Exponential, InverseT, Ramp, Schedule
+from diptych.training.settings import LoopSettings
+
+__all__ = [
+    "BatchOrder",
+    "Constant",
+    "Exponential",
+    "Figures",
+    "History",
+    "InverseT",
+    "LoopSettings",
+    "LossObjective",
+    "Objective",
+    "Progress",
+    "Ramp",
+    "Schedule",
+    "StageCache",
+    "TrainedStage",
+    "default_cache_root",
+    "pick_device",
+    "read_checkpoint",
+    "silent",
+    "stage_key",
+    "train",
+    "train_cached",
+]

@@ -1,0 +1,77 @@
+"""Training a stage unless the cache already holds it."""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from diptych.training.bundle import hash_tensors
+from diptych.training.cache import Input, StageCache, stage_key
+from diptych.training.history import History
+from diptych.training.loop import Validate, train
+from diptych.training.objective import Objective
+from diptych.training.progress import Progress, silent
+from diptych.training.settings import LoopSettings
+
+RowsT = TypeVar("RowsT")
+
+
+@dataclass(frozen=True)
+class TrainedStage:
+    """A stage's key, which the stages that read its outcome name as upstream, and how it came about."""
+
+    key: str
+    history: History
+    from_cache: bool
+
+
+def train_cached(
+    cache: StageCache,
+    stage: str,
+    objective: Objective[RowsT],
+    settings: LoopSettings,
+    *,
+    inputs: Mapping[str, Input],
+    options: Mapping[str, Any],
+    upstream: Sequence[str] = (),
+    batches: Callable[[int], RowsT] | None = None,
+    count: int | None = None,
+    validate: Validate | None = None,
+    progress: Progress = silent,
+) -> TrainedStage:
+    """Bring the objective's module to its trained state: from the cache, by resuming, or by training.
+
+    The key covers the stage's name, its inputs and options, the settings, the upstream keys, the module's
+    initial weights and the version of the code. What `batches` and `validate` read must therefore be among the
+    inputs (rows, labels, the rows of validation) or come from an upstream stage.
+
+    Example:
+        ```python
+        first = train_cached(cache, "rbm-1", objective, settings, inputs={"rows": rows}, options={}, count=n)
+        second = train_cached(cache, "rbm-2", upper, settings, inputs={}, options={}, upstream=[first.key], count=n)
+        ```
+    """
+    key = stage_key(
+        stage,
+        inputs=inputs,
+        options={"options": options, "settings": settings.decisive(), "validated": validate is not None},
+        upstream=[*upstream, hash_tensors(objective.module.state_dict())],
+    )
+    with cache.lock(key):
+        cache.delete_unfinished(key)
+        entry = cache.load(key)
+        folder = cache.work_folder(key)
+        if entry is None:
+            history = train(
+                objective, settings, batches=batches, count=count, validate=validate,
+                folder=folder, stage=stage, key=key, progress=progress,
+            )  # fmt: skip
+            cache.store(key, dict(objective.module.state_dict()), {"stage": stage, "history": history.to_json()})
+        else:
+            tensors, record = entry
+            objective.module.load_state_dict(tensors)
+            objective.module.eval()
+            history = History.from_json(record["history"])
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return TrainedStage(key, history, from_cache=entry is not None)

@@ -1,0 +1,90 @@
+"""Everything that changes while a stage trains, and its way to disk and back."""
+
+from typing import Self
+
+import torch
+
+from diptych.data.fingerprint import hash_records
+from diptych.training.bundle import Record, Tensors
+from diptych.training.device import pick_device
+from diptych.training.early_stop import EarlyStop
+from diptych.training.figures import FigureWindow
+from diptych.training.history import History
+from diptych.training.optimizer import make_optimizer, optimizer_tensors, restore_optimizer
+from diptych.training.settings import LoopSettings
+
+
+class Run:
+    """A stage in training; the random numbers are missing because they depend on the step alone."""
+
+    def __init__(self, stage: str, key: str, module: torch.nn.Module, settings: LoopSettings) -> None:
+        self.device = pick_device(settings.device)
+        self.module = module.to(self.device)
+        self.settings = settings
+        self.made_by = {"stage": stage, "key": key, "network": signature(module), **settings.decisive()}
+        self.optimizer = make_optimizer(module, settings)
+        self.window = FigureWindow(settings.explosion_factor)
+        self.stop = EarlyStop(settings.patience, settings.minimum_improvement)
+        self.history = History(stage)
+        self.best: Tensors | None = None
+        self.step = 0
+        self.saved_step: int | None = None
+        self.finished = False
+
+    @property
+    def identity(self) -> str:
+        """Hash everything known to decide the outcome: only a run with the same hash may be taken up."""
+        return hash_records([self.made_by])
+
+    def remember_best(self) -> None:
+        """Keep a copy of the weights as they are."""
+        self.best = {name: tensor.detach().clone() for name, tensor in self.module.state_dict().items()}
+
+    def settle(self) -> Self:
+        """End with the best weights in the module, ready to be used."""
+        if self.best is not None:
+            self.module.load_state_dict(self.best)
+        self.module.eval()
+        return self
+
+    def to_bundle(self) -> tuple[Tensors, Record]:
+        """Return the tensors by dotted name and the rest as JSON."""
+        parts = {
+            "module": self.module.state_dict(),
+            "optimizer": optimizer_tensors(self.optimizer, self.module),
+            "best": self.best or {},
+        }
+        tensors = {f"{part}.{name}": tensor for part, content in parts.items() for name, tensor in content.items()}
+        record = {
+            "identity": self.identity,
+            "made_by": self.made_by,
+            "step": self.step,
+            "finished": self.finished,
+            "optimizer": self.settings.optimizer,
+            "window": self.window.to_json(),
+            "stop": self.stop.to_json(),
+            "history": self.history.to_json(),
+        }
+        return tensors, record
+
+    def restore(self, tensors: Tensors, record: Record) -> None:
+        """Go back to what `to_bundle` returned; another optimiser starts without memory."""
+        parts: dict[str, Tensors] = {"module": {}, "optimizer": {}, "best": {}}
+        for full_name, tensor in tensors.items():
+            part, _, name = full_name.partition(".")
+            parts[part][name] = tensor
+        self.module.load_state_dict(parts["module"])
+        if record["optimizer"] == self.settings.optimizer:
+            restore_optimizer(self.optimizer, self.module, parts["optimizer"])
+        self.best = parts["best"] or None
+        self.window.restore(record["window"])
+        self.stop.restore(record["stop"])
+        self.history = History.from_json(record["history"])
+        self.step, self.finished = record["step"], record["finished"]
+        self.history.resumed_from = self.saved_step = self.step
+
+
+def signature(module: torch.nn.Module) -> str:
+    """Hash the names, types and shapes of what a module learns."""
+    state = module.state_dict()
+    return hash_records([name, str(tensor.dtype), list(tensor.shape)] for name, tensor in state.items())

@@ -1,0 +1,189 @@
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from diptych.data import Draft, ModalityRows, Protocol, training_data, write_dataset
+from diptych.data.protocol import by_content
+from diptych.data.synthetic import make_synthetic
+from diptych.errors import ConfigError, DataError
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return make_synthetic(tmp_path_factory.mktemp("protocol") / "d", items=300, classes=4, unlabelled_share=0.2)
+
+
+def test_by_default_all_labels_and_no_pools(dataset):
+    data = training_data(dataset)
+    assert data.modalities == ("image", "text")
+    assert dict(data.kinds) == {"image": "dense", "text": "counts"}
+    assert data.train.ids.tolist() == dataset.split("train").ids.tolist()
+    assert data.validation.ids.tolist() == dataset.split("val").ids.tolist()
+    np.testing.assert_array_equal(data.train.labels.codes, dataset.split("train").labels.codes)
+    assert dict(data.pools) == {}
+
+
+@pytest.mark.parametrize("quota", [1, 3, 10_000])
+def test_labels_per_class(dataset, quota):
+    labels = training_data(dataset, Protocol(labels_per_class=quota)).train.labels
+    available = dataset.split("train").labels.class_counts()
+    np.testing.assert_array_equal(labels.class_counts(), np.minimum(available, quota))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.25, 1.0])
+def test_label_share(dataset, share):
+    labels = training_data(dataset, Protocol(label_share=share)).train.labels
+    available = dataset.split("train").labels.class_counts()
+    expected = [max(1, round(share * int(count))) for count in available]
+    assert labels.class_counts().tolist() == expected
+
+
+def test_kept_labels_are_true_nested_and_decided_by_the_seed(dataset):
+    full = dataset.split("train").labels.codes
+
+    def kept(quota, seed):
+        return training_data(dataset, Protocol(labels_per_class=quota, seed=seed)).train.labels.codes
+
+    few, more = kept(2, 5), kept(6, 5)
+    assert np.all((few == -1) | (few == full))
+    assert np.all((few == -1) | (few == more))
+    np.testing.assert_array_equal(few, kept(2, 5))
+    assert not np.array_equal(few, kept(2, 6))
+
+
+def test_withholding_keeps_every_class_of_items_with_several_labels(tmp_path):
+    dataset = make_synthetic(tmp_path / "d", items=200, classes=4, multi_label=True)
+    labels = training_data(dataset, Protocol(labels_per_class=2)).train.labels
+    assert np.all(labels.class_counts() >= 2)
+    kept = labels.is_labelled
+    np.testing.assert_array_equal(labels.matrix.toarray()[kept], dataset.split("train").labels.matrix.toarray()[kept])
+
+
+def rows_of(features):
+    dense = features if isinstance(features, np.ndarray) else features.toarray()
+    return sorted(map(tuple, dense.tolist()))
+
+
+def test_pools_hold_exactly_the_unlabelled_rows(dataset):
+    data = training_data(dataset, Protocol(unlabelled="train", labels_per_class=2))
+    bare = data.train.take(~data.train.labels.is_labelled)
+    for modality in ("image", "text"):
+        assert rows_of(data.pools[modality]) == rows_of(bare.features(modality))
+    test = training_data(dataset, Protocol(unlabelled="test-features")).pools
+    for modality in ("image", "text"):
+        assert rows_of(test[modality]) == rows_of(dataset.split("test").features(modality))
+
+
+def test_the_order_of_a_pool_says_nothing_of_the_pairing(tmp_path):
+    """Whatever the pairing, each modality's pool is the same array, so it cannot be recovered from one."""
+    random = np.random.default_rng(0)
+    image, text = random.normal(size=(30, 4)), random.integers(0, 3, size=(30, 5))
+    pools = []
+    for trial in range(3):
+        order, partner = random.permutation(30), random.permutation(30)
+        draft = Draft(
+            name="d",
+            ids=[str(i) for i in range(32)],
+            splits=["train", "train", *["test"] * 30],
+            labels=["x"] * 32,
+            classes=["x"],
+            modalities={
+                "image": ModalityRows("dense", np.vstack([np.zeros((2, 4)), image[order]])),
+                "text": ModalityRows("counts", sp.csr_array(np.vstack([np.zeros((2, 5), int), text[partner]]))),
+            },
+        )
+        dataset = write_dataset(tmp_path / str(trial), draft)
+        pools.append(training_data(dataset, Protocol(unlabelled="test-features")).pools)
+    for other in pools[1:]:
+        np.testing.assert_array_equal(pools[0]["image"], other["image"])
+        np.testing.assert_array_equal(pools[0]["text"].toarray(), other["text"].toarray())
+
+
+def test_pools_are_bare_rows_without_labels_or_ids(dataset):
+    for value in training_data(dataset, Protocol(unlabelled="test-features")).pools.values():
+        assert type(value) in (np.ndarray, sp.csr_array)
+
+
+def test_no_test_label_is_reachable_from_training_data(dataset):
+    data = training_data(dataset, Protocol(unlabelled="test-features"))
+    test = set(dataset.split("test").ids.tolist())
+    for partition in (data.train, data.validation):
+        assert not test & set(partition.ids.tolist())
+        assert len(partition.labels) == len(partition)
+        assert not {f.name for f in data.__dataclass_fields__.values()} & {"dataset", "test"}
+
+
+def test_changed_test_labels_change_nothing_that_training_sees(tmp_path, make_draft):
+    protocol = Protocol(unlabelled="test-features", labels_per_class=1)
+    one = training_data(write_dataset(tmp_path / "one", make_draft()), protocol)
+    two = training_data(
+        write_dataset(tmp_path / "two", make_draft(labels=["cat", "dog", "cat", None, "cat", None])), protocol
+    )
+    for left, right in ((one.train, two.train), (one.validation, two.validation)):
+        np.testing.assert_array_equal(left.labels.codes, right.labels.codes)
+    np.testing.assert_array_equal(one.pools["image"], two.pools["image"])
+
+
+def test_items_lacking_a_modality_are_missing_from_its_pool(tmp_path, make_draft):
+    pools = training_data(write_dataset(tmp_path / "d", make_draft()), Protocol(unlabelled="test-features")).pools
+    assert (pools["image"].shape, pools["text"].shape) == ((1, 3), (1, 7))
+
+
+def test_empty_pools_keep_their_width(tmp_path, make_draft):
+    draft = make_draft(splits=["train"] * 6, labels=["cat", "dog", "cat", "dog", "cat", "cat"])
+    data = training_data(write_dataset(tmp_path / "d", draft), Protocol(unlabelled="train"))
+    assert (data.pools["image"].shape, data.pools["text"].shape) == ((0, 3), (0, 7))
+    assert data.validation is None
+
+
+@given(
+    hnp.arrays(np.float32, st.tuples(st.integers(0, 8), st.integers(1, 3)), elements=st.sampled_from([0.0, 1.0, -2.5]))
+)
+def test_ordering_by_content_forgets_the_order(rows):
+    turned = rows[::-1]
+    assert rows_of(by_content(rows)) == rows_of(rows)
+    np.testing.assert_array_equal(by_content(rows), by_content(turned))
+    counts = sp.csr_array(np.abs(rows).astype(np.int32))
+    np.testing.assert_array_equal(by_content(counts).toarray(), by_content(sp.csr_array(counts[::-1])).toarray())
+
+
+def test_modalities_can_be_chosen_and_ordered(dataset):
+    assert training_data(dataset, modalities=("text", "image")).modalities == ("text", "image")
+    assert set(training_data(dataset, Protocol(unlabelled="train"), ("text",)).pools) == {"text"}
+    with pytest.raises(DataError, match="has no modality 'sound'; it has image, text"):
+        training_data(dataset, modalities=("sound",))
+
+
+def test_no_training_items_is_an_error(tmp_path, make_draft):
+    dataset = write_dataset(tmp_path / "d", make_draft(splits=["test"] * 6))
+    with pytest.raises(DataError, match="has no training items"):
+        training_data(dataset)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"unlabelled": "all"}, "unlabelled is 'all'; choose one of none, train, test-features"),
+        ({"labels_per_class": 1, "label_share": 0.5}, "exclude each other"),
+        ({"labels_per_class": 0}, "labels_per_class is 0"),
+        ({"label_share": 0.0}, "label_share is 0.0"),
+        ({"label_share": 1.5}, "label_share is 1.5"),
+    ],
+)
+def test_impossible_protocols_are_refused(options, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        Protocol(**options)
+
+
+def test_protocols_describe_themselves():
+    protocol = Protocol(unlabelled="test-features", labels_per_class=5, seed=3)
+    assert "5 training labels per class (seed 3)" in protocol.describe()
+    assert "transductive" in protocol.describe()
+    assert "20% of the training labels" in Protocol(label_share=0.2).describe()
+    assert "all training labels" in Protocol().describe()
+    assert Protocol(**json.loads(json.dumps(protocol.to_json()))) == protocol

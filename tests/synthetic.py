@@ -1,0 +1,87 @@
+"""Small datasets with known structure: a latent vector per item, near its class's centre, seen by every modality."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from diptych.data import Dataset, Draft, ModalityRows, write_dataset
+from diptych.seeding import generator
+
+CLASSES = ("art", "biology", "geography", "history")
+COUNTS = {"train": 96, "val": 40, "test": 60}
+_LATENT = 6
+
+
+def draft(modalities=("image", "text"), *, counts_text=True, seed=0, counts=COUNTS, spread=0.7) -> Draft:
+    """An easy dataset: the item's own latent makes pairs agree, the class's centre makes classes cluster."""
+    random = generator(seed, "synthetic")
+    total = sum(counts.values())
+    codes = np.arange(total) % len(CLASSES)
+    centres = 2.0 * np.linalg.qr(random.normal(size=(_LATENT, _LATENT)))[0][: len(CLASSES)]
+    latent = centres[codes] + spread * random.normal(size=(total, _LATENT))
+    order = random.permutation(total)
+    codes, latent = codes[order], latent[order]
+    return Draft(
+        name="synthetic",
+        ids=[f"item{i:03d}" for i in range(total)],
+        splits=[split for split, count in counts.items() for _ in range(count)],
+        labels=[CLASSES[code] for code in codes],
+        classes=CLASSES,
+        modalities={
+            name: ModalityRows(*_rows(name, latent, counts_text, generator(seed, "synthetic", name)))
+            for name in modalities
+        },
+    )
+
+
+def _rows(name: str, latent: np.ndarray, counts_text: bool, random: np.random.Generator):
+    dimension = {"image": 12, "text": 20}.get(name, 9)
+    seen = latent @ random.normal(size=(latent.shape[1], dimension))
+    if name == "text" and counts_text:
+        return "counts", random.poisson(np.exp(0.3 * seen + 1.0))
+    scales = random.uniform(0.5, 20.0, size=dimension)  # unlike units, as real descriptors have
+    return "dense", (scales * (seen + 0.3 * random.normal(size=seen.shape))).astype(np.float32)
+
+
+def with_gaps(base: Draft) -> Draft:
+    """Every tenth item loses one modality in turn, and every third training item its label."""
+    names = list(base.modalities)
+    modalities = {}
+    for place, (name, rows) in enumerate(base.modalities.items()):
+        present = np.array([i % 10 != 0 or (i // 10) % len(names) != place for i in range(len(base.ids))])
+        modalities[name] = ModalityRows(rows.kind, rows.values[present], present)
+    hidden = [split == "train" and i % 3 == 0 for i, split in enumerate(base.splits)]
+    labels = [None if hide else label for hide, label in zip(hidden, base.labels, strict=True)]
+    return replace(base, modalities=modalities, labels=labels)
+
+
+def change_test_labels(base: Draft) -> Draft:
+    """Give every test item another class; training and validation stay as they are."""
+    following = dict(zip(CLASSES, (*CLASSES[1:], CLASSES[0]), strict=True))
+    labels = [following[x] if s == "test" else x for x, s in zip(base.labels, base.splits, strict=True)]
+    return replace(base, labels=labels)
+
+
+def reverse_test_rows(base: Draft, modality: str) -> Draft:
+    """Hand every test item another test item's row of one modality, which breaks the pairing and nothing else."""
+    rows = base.modalities[modality]
+    test = np.flatnonzero(np.asarray(base.splits) == "test")
+    values = rows.values.copy()
+    values[test] = values[test[::-1]]
+    return replace(base, modalities={**base.modalities, modality: ModalityRows(rows.kind, values)})
+
+
+def shuffle_training_labels(base: Draft, seed: int) -> Draft:
+    """Deal the labels of training and validation items out anew: nothing is left to be learned from them."""
+    random = generator(seed, "shuffled")
+    labels = np.array(base.labels, dtype=object)
+    for split in ("train", "val"):
+        where = np.flatnonzero(np.asarray(base.splits) == split)
+        labels[where] = labels[random.permutation(where)]
+    return replace(base, labels=labels.tolist())
+
+
+def write(folder: Path, content: Draft) -> Dataset:
+    """Write a draft and open it."""
+    return write_dataset(folder, content)

@@ -1,0 +1,112 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from diptych.atomic import atomic_file, atomic_folder, read_json, write_json, write_text
+from diptych.errors import DataError
+
+
+def everything_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_file_is_replaced_whole(tmp_path):
+    target = tmp_path / "deep" / "a.txt"
+    write_text(target, "one")
+    write_text(target, "two")
+    assert target.read_text() == "two"
+    assert everything_in(target.parent) == ["a.txt"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_failure_while_writing_a_file_keeps_the_old_one(tmp_path, failure):
+    target = tmp_path / "a.txt"
+    write_text(target, "old")
+    with pytest.raises(failure), atomic_file(target) as temporary:
+        temporary.write_text("half")
+        raise failure
+    assert target.read_text() == "old"
+    assert everything_in(tmp_path) == ["a.txt"]
+
+
+def test_json_round_trip_and_refusal_of_nan(tmp_path):
+    write_json(tmp_path / "a.json", {"ü": [1, None, 0.5]})
+    assert read_json(tmp_path / "a.json") == {"ü": [1, None, 0.5]}
+    with pytest.raises(ValueError):
+        write_json(tmp_path / "a.json", {"x": float("nan")})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"ü": [1, None, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"), [(None, "is missing"), (b'{"a": ', "not valid JSON"), (b"\xff", "JSON")]
+)
+def test_bad_json_is_named(tmp_path, content, sentence):
+    path = tmp_path / "a.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=sentence) as caught:
+        read_json(path)
+    assert str(path) in str(caught.value)
+
+
+def test_folder_appears_only_when_complete(tmp_path):
+    target = tmp_path / "out"
+    with atomic_folder(target) as temporary:
+        (temporary / "inner").mkdir()
+        (temporary / "inner" / "x").write_text("1")
+        assert not target.exists()
+    assert everything_in(tmp_path) == ["out", "out/inner", "out/inner/x"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("before", [False, True])
+def test_failure_while_writing_a_folder_leaves_no_trace(tmp_path, failure, before):
+    target = tmp_path / "out"
+    if before:
+        target.mkdir()
+        (target / "x").write_text("old")
+    with pytest.raises(failure), atomic_folder(target, overwrite=True) as temporary:
+        (temporary / "x").write_text("half")
+        raise failure
+    assert everything_in(tmp_path) == (["out", "out/x"] if before else [])
+    assert not before or (target / "x").read_text() == "old"
+
+
+def test_failure_of_the_last_rename_puts_the_old_folder_back(tmp_path, monkeypatch):
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "x").write_text("old")
+    rename = Path.rename
+
+    def failing(self: Path, to: Path) -> Path:
+        if Path(to) == target and self.name != ".out.old":
+            raise OSError("disk is gone")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match="disk is gone"), atomic_folder(target, overwrite=True) as temporary:
+        (temporary / "x").write_text("new")
+    assert everything_in(tmp_path) == ["out", "out/x"]
+    assert (target / "x").read_text() == "old"
+
+
+def test_existing_folder_is_only_replaced_on_request(tmp_path):
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "old").write_text("old")
+    refusal = pytest.raises(DataError, match="already exists; choose another folder or pass --overwrite")
+    with refusal, atomic_folder(target):
+        raise AssertionError("never entered")
+    with atomic_folder(target, overwrite=True) as temporary:
+        (temporary / "new").write_text("new")
+    assert everything_in(tmp_path) == ["out", "out/new"]
+
+
+def test_current_folder_can_be_overwritten(tmp_path, monkeypatch):
+    target = tmp_path / "out"
+    target.mkdir()
+    monkeypatch.chdir(target)
+    with atomic_folder(Path(), overwrite=True) as temporary:
+        (temporary / "new").write_text("new")
+    assert everything_in(tmp_path) == ["out", "out/new"]

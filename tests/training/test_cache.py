@@ -1,0 +1,156 @@
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from diptych.errors import ConfigError, FitError
+from diptych.training import StageCache, default_cache_root, stage_key, train_cached
+from diptych.training import cache as cache_module
+from training import toy
+
+ROWS = np.arange(12.0).reshape(4, 3)
+
+
+def key(**changes):
+    values = {"stage": "rbm", "inputs": {"image": ROWS}, "options": {"hidden": 4}, "upstream": ("u",), **changes}
+    return stage_key(values.pop("stage"), **values)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stage": "rbm-2"},
+        {"inputs": {"image": ROWS + 1e-9}},
+        {"inputs": {"image": ROWS.astype(np.float32)}},
+        {"inputs": {"image": ROWS.reshape(3, 4)}},
+        {"inputs": {"text": ROWS}},
+        {"inputs": {"image": ROWS, "labels": np.zeros(4)}},
+        {"inputs": {"image": torch.from_numpy(ROWS)}},
+        {"options": {"hidden": 5}},
+        {"options": {"hidden": 4, "dropout": None}},
+        {"upstream": ()},
+        {"upstream": ("v",)},
+        {"upstream": ("u", "u")},
+    ],
+)
+def test_any_change_is_another_key(change):
+    assert key(**change) != key()
+
+
+def test_same_content_is_the_same_key(monkeypatch):
+    assert key(inputs={"image": ROWS.copy(order="F")}) == key()
+    assert key(options={"a": 1, "b": (2, np.float64(0.5))}) == key(options={"b": [2, 0.5], "a": 1})
+    before = key()
+    monkeypatch.setattr(cache_module, "CODE_VERSION", 10**6)
+    assert key() != before
+
+
+def test_sparse_fractions_count():
+    counts = sp.csr_array(np.eye(3) * 0.25)
+    assert key(inputs={"text": counts}) != key(inputs={"text": sp.csr_array(np.eye(3) * 0.75)})
+    assert key(inputs={"text": counts}) == key(inputs={"text": counts.copy()})
+    assert key(inputs={"text": counts}) != key(inputs={"text": sp.csr_array(np.eye(4)[:3] * 0.25)})
+
+
+def test_options_must_be_plain():
+    with pytest.raises(ConfigError, match="stage 'rbm' must be plain"):
+        key(options={"net": torch.zeros(3)})
+
+
+def test_load_and_store(tmp_path):
+    cache = StageCache(tmp_path)
+    assert cache.load("ab12") is None
+    cache.store("ab12", {"w": torch.ones(2)}, {"history": [1]})
+    tensors, record = cache.load("ab12")
+    assert torch.equal(tensors["w"], torch.ones(2))
+    assert record == {"history": [1]}
+
+
+def test_without_a_root_nothing_is_kept():
+    cache = StageCache(None)
+    cache.store("ab12", {"w": torch.ones(2)}, {})
+    assert cache.load("ab12") is None
+
+
+def test_default_root(monkeypatch):
+    monkeypatch.setenv("DIPTYCH_CACHE", "/somewhere/else")
+    assert default_cache_root() == Path("/somewhere/else")
+    monkeypatch.delenv("DIPTYCH_CACHE")
+    assert default_cache_root() == Path.home() / ".cache" / "diptych"
+
+
+def stage(root, *, seed=0, inputs=None, options=None, upstream=(), fault=None, **settings):
+    net = toy.ToyNet(seed)
+    done = train_cached(
+        StageCache(root), "toy", toy.toy_objective(net, nan_at=fault), toy.toy_settings(**settings), inputs=inputs or {"x": ROWS},
+        options=options or {}, upstream=upstream, count=toy.ROWS, validate=lambda: toy.toy_score(net),
+    )  # fmt: skip
+    return net, done
+
+
+def test_second_time_comes_from_the_cache(tmp_path):
+    first, trained = stage(tmp_path)
+    second, found = stage(tmp_path)
+    assert (trained.from_cache, found.from_cache) == (False, True)
+    assert trained.key == found.key
+    assert toy.same_weights(first, second)
+    assert found.history == trained.history
+    assert not second.training
+    assert not list((tmp_path / "unfinished").iterdir())
+
+
+@pytest.mark.parametrize(
+    "change", [{"inputs": {"x": ROWS + 1}}, {"options": {"a": 1}}, {"upstream": ["k"]}, {"seed": 3}, {"steps": 50}]
+)
+def test_a_change_is_trained(tmp_path, change):
+    stage(tmp_path)
+    assert not stage(tmp_path, **change)[1].from_cache
+
+
+def test_a_change_of_the_code_is_trained(tmp_path, monkeypatch):
+    stage(tmp_path)
+    monkeypatch.setattr(cache_module, "CODE_VERSION", 10**6)
+    assert not stage(tmp_path)[1].from_cache
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:100], lambda c: b"", lambda c: c[:-3] + b"xyz"])
+def test_a_damaged_entry_is_rebuilt(tmp_path, caplog, damage):
+    first, _ = stage(tmp_path)
+    (path,) = (tmp_path / "stages").rglob("*.safetensors")
+    path.write_bytes(damage(path.read_bytes()))
+    again, done = stage(tmp_path)
+    assert not done.from_cache
+    assert "trained again" in caplog.text
+    assert toy.same_weights(first, again)
+    assert stage(tmp_path)[1].from_cache
+
+
+def test_a_broken_stage_is_not_cached_and_resumes(tmp_path):
+    with pytest.raises(FitError):
+        stage(tmp_path, fault=33)
+    net, done = stage(tmp_path)
+    assert not done.from_cache
+    assert done.history.resumed_from == 30
+    assert toy.same_weights(net, toy.train_toy(None)[0])
+
+
+def _in_a_process(root, queue):
+    torch.set_num_threads(1)
+    net, done = stage(Path(root))
+    queue.put((done.from_cache, net.second.weight.tolist()))
+
+
+def test_processes_that_want_the_same_stage_train_it_once(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    processes = [context.Process(target=_in_a_process, args=(str(tmp_path), queue)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    outcomes = [queue.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join(timeout=60)
+    assert sorted(hit for hit, _ in outcomes) == [False, True]
+    assert outcomes[0][1] == outcomes[1][1]

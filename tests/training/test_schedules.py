@@ -1,0 +1,48 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diptych.errors import ConfigError
+from diptych.training import Constant, Exponential, InverseT, Ramp
+
+STEPS = st.integers(0, 10**6)
+
+
+@given(STEPS)
+def test_published_formulas(t):
+    assert Constant(0.9).at(t) == 0.9
+    assert InverseT(0.05, 10_000).at(t) == pytest.approx(0.05 / (1 + t / 10_000))
+    assert Exponential(0.01, 10_000).at(t) == pytest.approx(0.01 * 2 ** (-t / 10_000))
+    assert Ramp(0.5, 0.9, 5_000).at(t) == pytest.approx(0.9 - 0.4 * math.exp(-t / 5_000))
+
+
+def test_named_points():
+    assert InverseT(1.0, 100).at(100) == 0.5
+    assert InverseT(1.0, 100).at(200) == pytest.approx(1 / 3)
+    assert Exponential(1.0, 100).at(300) == 0.125
+    assert Ramp(0.5, 0.9, 10).at(0) == 0.5
+    assert Ramp(0.5, 0.9, 10).at(10_000) == pytest.approx(0.9)
+
+
+def test_short_runs_shrink_time_scales_and_long_ones_keep_them():
+    assert InverseT(0.1).scaled_to(1_500) == InverseT(0.1, 150)
+    assert Exponential(0.1).scaled_to(1_500) == Exponential(0.1, 150)
+    assert Ramp(0.5, 0.9).scaled_to(1_500) == Ramp(0.5, 0.9, 75)
+    assert Constant(0.1).scaled_to(10) == Constant(0.1)
+    assert InverseT(0.1).scaled_to(1_000_000) == InverseT(0.1, 10_000)
+    assert Ramp(time_constant=5_000).scaled_to(1_000_000).time_constant == 5_000
+
+
+def test_to_json_tells_kinds_apart():
+    assert InverseT(0.1, 5).to_json() == {"kind": "inverse_t", "initial": 0.1, "scale": 5}
+    kinds = {s.to_json()["kind"] for s in (Constant(1), InverseT(1), Exponential(1), Ramp())}
+    assert len(kinds) == 4
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan])
+def test_time_scales_must_be_positive(value):
+    for make in (lambda: InverseT(1, value), lambda: Exponential(1, value), lambda: Ramp(0.5, 0.9, value)):
+        with pytest.raises(ConfigError, match="positive"):
+            make()
