@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from diptych.data import Dataset, Draft, ModalityRows, write_dataset
+from diptych.evaluation import expected_average_precision, mean_average_precision
+from diptych.methods import Method
 from diptych.seeding import generator
 
-CLASSES = ("art", "biology", "geography", "history")
+CLASSES = ("art", "biology", "geography", "history", "music", "sport")
 COUNTS = {"train": 96, "val": 40, "test": 60}
 _LATENT = 6
 
@@ -72,16 +74,38 @@ def reverse_test_rows(base: Draft, modality: str) -> Draft:
     return replace(base, modalities={**base.modalities, modality: ModalityRows(rows.kind, values)})
 
 
-def shuffle_training_labels(base: Draft, seed: int) -> Draft:
-    """Deal the labels of training and validation items out anew: nothing is left to be learned from them."""
+def shuffle_for_training(base: Draft, seed: int) -> Draft:
+    """Deal labels and every modality's rows out anew inside training and inside validation.
+
+    Nothing is left to be learned about classes or pairs; the test items stay as they are.
+    """
     random = generator(seed, "shuffled")
     labels = np.array(base.labels, dtype=object)
+    values = {name: rows.values.copy() for name, rows in base.modalities.items()}
     for split in ("train", "val"):
         where = np.flatnonzero(np.asarray(base.splits) == split)
-        labels[where] = labels[random.permutation(where)]
-    return replace(base, labels=labels.tolist())
+        for column in (labels, *values.values()):
+            column[where] = column[random.permutation(where)]
+    modalities = {name: ModalityRows(rows.kind, values[name]) for name, rows in base.modalities.items()}
+    return replace(base, labels=labels.tolist(), modalities=modalities)
 
 
 def write(folder: Path, content: Draft) -> Dataset:
     """Write a draft and open it."""
     return write_dataset(folder, content)
+
+
+def score_on_test(method: Method, dataset: Dataset, modalities: tuple[str, str] = ("image", "text")) -> float:
+    """MAP over the test items, averaged over both directions."""
+    scores = []
+    for asking, asked in (modalities, modalities[::-1]):
+        queries, gallery = dataset.split("test").having(asking), dataset.split("test").having(asked)
+        codes = method.represent(asking, asked, queries.features(asking), gallery.features(asked))
+        scores.append(mean_average_precision(*codes, queries.labels, gallery.labels, similarity=method.similarity))
+    return float(np.mean(scores))
+
+
+def chance_score(dataset: Dataset) -> float:
+    """The MAP of a random ranking of the test items."""
+    labels = dataset.split("test").labels
+    return float(expected_average_precision(labels.shared_counts(labels), len(labels)).mean())

@@ -1,11 +1,11 @@
 import pytest
 import torch
-from nets.enumeration import binary_states, gradients_of, left_gradients, seeded, shaken
 from sklearn.neural_network import BernoulliRBM as Peer
 from torch.testing import assert_close
 
 from diptych.errors import ConfigError
 from diptych.nets import BernoulliRBM, ContrastiveDivergence, constant_order, sample_binary
+from nets.enumeration import binary_states, gradients_of, left_gradients, seeded, shaken
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from nets.enumeration import seeded, shaken
 from torch.testing import assert_close
 
 from diptych.errors import ConfigError
@@ -14,6 +13,7 @@ from diptych.nets import (
     sample_binary,
     step_up_order,
 )
+from nets.enumeration import seeded, shaken
 
 
 def by_hand(rbm, v, penalty, order, random):
@@ -163,5 +163,5 @@ def test_sparsity_survives_dead_and_saturated_units():
 
 
 def test_impossible_sparsity_target_is_refused():
-    with pytest.raises(ConfigError, match="sparsity target is 1.0"):
+    with pytest.raises(ConfigError, match=r"sparsity target is 1\.0"):
         SparsityPenalty(2, target=1.0, cost=0.1)

@@ -1,9 +1,9 @@
 import pytest
 import torch
-from nets.enumeration import binary_states, gaussian_hidden_log_weights, gradients_of, left_gradients, seeded, shaken
 from torch.testing import assert_close
 
 from diptych.nets import ContrastiveDivergence, GaussianRBM, constant_order
+from nets.enumeration import binary_states, gaussian_hidden_log_weights, gradients_of, left_gradients, seeded, shaken
 
 
 @pytest.fixture

@@ -2,6 +2,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from diptych.errors import ConfigError
+from diptych.nets import ContrastiveDivergence, ReplicatedSoftmax, SparsityPenalty, constant_order, multinomial_counts
 from nets.enumeration import (
     binary_states,
     count_vectors,
@@ -11,10 +15,6 @@ from nets.enumeration import (
     seeded,
     shaken,
 )
-from torch.testing import assert_close
-
-from diptych.errors import ConfigError
-from diptych.nets import ContrastiveDivergence, ReplicatedSoftmax, constant_order, multinomial_counts
 
 
 @pytest.fixture
@@ -30,7 +30,9 @@ def log_likelihood(rbm, rows, length=4):
 
 def joint_probability(rbm, visible, hidden):
     length = visible.sum(1, keepdim=True)
-    score = visible @ rbm.weight @ hidden.t() + (visible @ rbm.visible_bias)[:, None] + length * (hidden @ rbm.hidden_bias)
+    score = (
+        visible @ rbm.weight @ hidden.t() + (visible @ rbm.visible_bias)[:, None] + length * (hidden @ rbm.hidden_bias)
+    )
     score = score + log_multinomial(visible)[:, None]
     return torch.softmax(score.flatten(), 0).reshape(score.shape)
 
@@ -128,15 +130,21 @@ def test_zero_document_length_is_refused():
         ReplicatedSoftmax(3, 2, random=seeded(), document_length=0)
 
 
-def test_topics_are_found_with_the_published_start():
+@pytest.mark.parametrize("start", ["published", "unigram"])
+def test_topics_are_found(start):
+    """The published start needs its sparsity penalty: without it every unit soon stays on for every document."""
     random = seeded(6)
-    topics = torch.softmax(3 * torch.randn(4, 60, generator=random), dim=1)
+    topics = torch.softmax(2 * torch.randn(4, 60, generator=random), dim=1)
     labels = torch.arange(400) % 4
-    data = multinomial_counts(topics[labels], torch.full((400,), 30.0), random)
-    rbm = ReplicatedSoftmax(60, 16, random=random)
-    objective = ContrastiveDivergence(rbm, data)
-    optimizer = torch.optim.SGD(objective.module.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
-    for step in range(300):
+    data = multinomial_counts(topics[labels], torch.full((400,), 40.0), random)
+    if start == "published":
+        rbm, sparsity = ReplicatedSoftmax(60, 16, random=random), SparsityPenalty(16, target=0.2, cost=0.01)
+    else:
+        rbm, sparsity = ReplicatedSoftmax(60, 16, random=random, weight_std=0.01, up_gain=1.0), None
+        rbm.start_from_unigram(data.sum(0))
+    objective = ContrastiveDivergence(rbm, data, sparsity=sparsity)
+    optimizer = torch.optim.SGD(objective.module.parameters(), lr=0.1, momentum=0.5)
+    for step in range(500):
         objective.gradients(torch.randint(400, (64,), generator=random), step, random)
         optimizer.step()
     with torch.no_grad():

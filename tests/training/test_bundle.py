@@ -43,7 +43,7 @@ def test_any_changed_byte_is_noticed(tmp_path, place):
     content = bytearray(path.read_bytes())
     content[place] ^= 0x10
     path.write_bytes(content)
-    with pytest.raises(DataError, match="a.safetensors"):
+    with pytest.raises(DataError, match=r"a\.safetensors"):
         read_bundle(path)
 
 

@@ -85,8 +85,9 @@ def test_default_root(monkeypatch):
 def stage(root, *, seed=0, inputs=None, options=None, upstream=(), fault=None, **settings):
     net = toy.ToyNet(seed)
     done = train_cached(
-        StageCache(root), "toy", toy.toy_objective(net, nan_at=fault), toy.toy_settings(**settings), inputs=inputs or {"x": ROWS},
-        options=options or {}, upstream=upstream, count=toy.ROWS, validate=lambda: toy.toy_score(net),
+        StageCache(root), "toy", toy.toy_objective(net, nan_at=fault), toy.toy_settings(**settings),
+        inputs=inputs or {"x": ROWS}, options=options or {}, upstream=upstream, count=toy.ROWS,
+        validate=lambda: toy.toy_score(net),
     )  # fmt: skip
     return net, done
 
@@ -144,7 +145,8 @@ def _in_a_process(root, queue):
 
 
 def test_processes_that_want_the_same_stage_train_it_once(tmp_path):
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["diptych.training"])
     queue = context.Queue()
     processes = [context.Process(target=_in_a_process, args=(str(tmp_path), queue)) for _ in range(2)]
     for process in processes:

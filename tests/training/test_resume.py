@@ -1,12 +1,10 @@
 """Resume means identical: interrupted anywhere, a run ends with the bits of one that was not."""
 
 import logging
+import multiprocessing
 import random
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,10 +12,8 @@ import torch
 from diptych.training import read_checkpoint, train
 from training import toy
 
-SCRIPT = Path(toy.__file__)
 
-
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818
     pass
 
 
@@ -55,36 +51,46 @@ def test_noise_and_dropout_matter(tmp_path):
     assert not toy.same_weights(toy.train_toy(None)[0], toy.train_toy(None, seed=1)[0])
 
 
+@pytest.fixture(scope="module")
+def processes():
+    """Processes that start with torch already imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["diptych.training"])
+    return context
+
+
+def kill_while_training(process, folder, draw, *, checkpointed):
+    """Send SIGKILL some steps after the process has begun to train; return how it ended."""
+    log = folder / "log.csv"
+    before = log.stat().st_mtime_ns if log.exists() else 0
+    process.start()
+    deadline = time.monotonic() + 60
+    while process.is_alive() and time.monotonic() < deadline:
+        has_begun = log.exists() and log.stat().st_mtime_ns != before
+        if has_begun and (not checkpointed or (folder / "checkpoint.safetensors").exists()):
+            break
+        time.sleep(0.001)
+    time.sleep(draw.uniform(0.0, 0.2))
+    process.kill()
+    process.join()
+    return process.exitcode
+
+
 @pytest.mark.parametrize(("attempt", "optimizer"), [(0, "sgd"), (1, "adam"), (2, "sgd")])
-def test_killed_at_a_random_moment(tmp_path, attempt, optimizer):
+def test_killed_at_a_random_moment(tmp_path, processes, attempt, optimizer):
     draw = random.Random(attempt)
-    command = [sys.executable, str(SCRIPT), str(tmp_path), optimizer]
-    kills = 0
-    for _ in range(3):
-        process = subprocess.Popen(command)
-        try:
-            log = tmp_path / "log.csv"
-            seen = log.stat().st_mtime_ns if log.exists() else 0
-            deadline = time.monotonic() + 60
-            while process.poll() is None and time.monotonic() < deadline:
-                if log.exists() and log.stat().st_mtime_ns != seen:
-                    break
-                time.sleep(0.002)
-            time.sleep(draw.uniform(0.0, 0.4))
-            process.send_signal(signal.SIGKILL)
-        finally:
-            process.kill()
-            kills += process.wait() == -signal.SIGKILL
-    assert kills == 3
+    for kill in range(3):
+        process = processes.Process(target=toy.train_slowly, args=(tmp_path, optimizer))
+        assert kill_while_training(process, tmp_path, draw, checkpointed=kill > 0) == -signal.SIGKILL
     _, record = read_checkpoint(tmp_path)
-    assert 0 < record["step"] < 400
-    resumed, history = toy.train_toy(tmp_path, optimizer, steps=400, log_every=1)
-    straight, straight_history = toy.train_toy(None, optimizer, steps=400, log_every=1)
+    assert 0 < record["step"] < 300
+    resumed, history = toy.train_toy(tmp_path, optimizer, steps=300, log_every=1)
+    straight, straight_history = toy.train_toy(None, optimizer, steps=300, log_every=1)
     assert toy.same_weights(straight, resumed)
     assert history == straight_history
     assert history.resumed_from >= record["step"]
     steps = [int(line.split(",")[0]) for line in (tmp_path / "log.csv").read_text().splitlines()[1:]]
-    assert steps == list(range(1, 401))
+    assert steps == list(range(1, 301))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.safetensors", "log.csv", "validation.csv"]
 
 
@@ -180,9 +186,10 @@ def test_a_damaged_checkpoint_starts_over(tmp_path, caplog):
 
 
 def test_global_randomness_is_left_alone():
+    objective = toy.toy_objective(toy.ToyNet())
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    toy.train_toy(None)
+    train(objective, toy.toy_settings(), count=toy.ROWS)
     assert torch.equal(torch.rand(3), expected)
     assert not torch.are_deterministic_algorithms_enabled()

@@ -1,6 +1,5 @@
 """A small network that uses everything a resumed run must get right: noise, dropout, a buffer, tied weights."""
 
-import argparse
 import time
 from pathlib import Path
 
@@ -56,7 +55,8 @@ def toy_objective(net: ToyNet, *, nan_at: int | None = None, explode_at: int | N
 
 def toy_score(net: ToyNet) -> float:
     x, y = toy_data()
-    return -float(((net(x) - y) ** 2).mean())
+    with torch.no_grad():
+        return -float(((net(x) - y) ** 2).mean())
 
 
 def toy_settings(optimizer: str = "sgd", **changes: object) -> LoopSettings:
@@ -86,10 +86,7 @@ def same_weights(one: torch.nn.Module, other: torch.nn.Module) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-if __name__ == "__main__":  # a run slow enough to be killed at any step
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("optimizer")
-    arguments = parser.parse_args()
+def train_slowly(folder: Path, optimizer: str) -> None:
+    """A run that leaves time to kill it at any step."""
     torch.set_num_threads(1)
-    train_toy(arguments.folder, arguments.optimizer, steps=400, log_every=1, progress=lambda *_: time.sleep(0.002))
+    train_toy(folder, optimizer, steps=300, log_every=1, progress=lambda *_: time.sleep(0.003))

@@ -53,8 +53,9 @@ def fit(
         fitted = fit_one(Dataset.open(dataset), recipe, display)
     save_model(fitted, out, overwrite=overwrite)
     seconds = show_seconds(fitted.record_["fit_seconds"])
-    chosen = fitted.record_.get("chosen")
-    words = f"{method} fitted in {seconds}{f', chosen on validation: {chosen}' if chosen else ''}; model: {out}"
+    selected = fitted.record_["selection"]
+    chosen = f", chosen on validation: {fitted.record_.get('chosen')}" if selected else ""
+    words = f"{method} fitted in {seconds}{chosen}; model: {out}"
     messages.print(escape(words), soft_wrap=True, highlight=False)
 
 

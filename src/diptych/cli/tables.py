@@ -76,7 +76,7 @@ def _cells(block: Mapping[str, Any], columns: list[str]) -> list[str]:
     spread = block["average"]["map_std_over_seeds"]
     return [
         *cells,
-        "–" if spread is None else f"{spread:.3f}",
+        "–" if spread is None or block["deterministic"] else f"{spread:.3f}",
         show_seconds(block["fit_seconds"]),
         escape(block["saw"]),
     ]

@@ -138,6 +138,7 @@ def _sorted_keys(similarities: Floats, relevant: Booleans) -> Integers:
     keys = np.subtract(0.0, similarities, out=similarities)  # not a negation, which would make -0.0 of 0.0
     bits = keys.view(np.int64)
     np.bitwise_and(bits, -2, out=bits)
+    np.add(keys, 0.0, out=keys)  # the smallest negative number has just become -0.0, which sorts like 0.0
     np.bitwise_or(bits, relevant, out=bits)
     keys.sort(axis=1)
     return bits

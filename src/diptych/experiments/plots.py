@@ -78,9 +78,10 @@ class LineChart:
 def bar_chart(title: str, blocks: Mapping[str, Mapping[str, Any]], chance: float) -> BarChart:
     """Draw the MAP of every method with its interval, best first."""
     names = sorted(blocks, key=lambda name: -blocks[name]["map"])
-    width, row = 560.0, 26.0
+    width, row = 400.0, 26.0
     height = row * len(names) + 30
-    frame = Frame(left=8.0 + 7.4 * max(map(len, names)), right=width - 52, top=4, bottom=height - 24)
+    labels = min(170.0, 14.0 + 7.8 * max(map(len, names)))
+    frame = Frame(left=labels, right=width - 48, top=4, bottom=height - 24)
     limit, ticks = nice_axis(max([chance, *(blocks[name]["map_ci95"][1] for name in names)]))
     bars = [
         Bar(
@@ -98,11 +99,11 @@ def bar_chart(title: str, blocks: Mapping[str, Mapping[str, Any]], chance: float
     return BarChart(title, frame, width, height, places, frame.x(chance / limit), bars)
 
 
-def line_chart(title: str, curves: Mapping[str, Mapping[str, Sequence[float]]]) -> LineChart:
-    """Draw the precision–recall curve of every method."""
+def line_chart(title: str, curves: Mapping[str, Mapping[str, Sequence[float]]], highest: float) -> LineChart:
+    """Draw the precision–recall curve of every method on an axis that holds the highest precision."""
     width, height = 460.0, 320.0
     frame = Frame(left=44, right=width - 12, top=10, bottom=height - 42)
-    limit, ticks = nice_axis(max(value for curve in curves.values() for value in curve["precision"]))
+    limit, ticks = nice_axis(highest)
     lines = [
         Line(name, _points(frame, curve, limit), number % _COLOURS, number // _COLOURS)
         for number, (name, curve) in enumerate(curves.items())

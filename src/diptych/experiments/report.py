@@ -102,13 +102,10 @@ def _bars(results: Mapping[str, Any], directions: list[str]) -> list[BarChart]:
 
 
 def _curves(results: Mapping[str, Any], directions: list[str]) -> list[LineChart]:
-    methods = results["methods"]
-    if not methods:
-        return []
-    return [
-        line_chart(column.replace("->", " → "), {name: block[column]["curve"] for name, block in methods.items()})
-        for column in directions
-    ]
+    """One panel for each direction, all on the same axis."""
+    curves = {d: {name: block[d]["curve"] for name, block in results["methods"].items()} for d in directions}
+    highest = max([max(curve["precision"]) for panel in curves.values() for curve in panel.values()], default=0.0)
+    return [line_chart(d.replace("->", " → "), panel, highest) for d, panel in curves.items() if panel]
 
 
 def _class_tables(results: Mapping[str, Any], directions: list[str]) -> list[dict[str, Any]]:

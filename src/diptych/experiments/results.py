@@ -70,18 +70,17 @@ class Tally:
 
 def _method_block(runs: Sequence[FinishedRun]) -> dict[str, Any]:
     first = runs[0]
-    block = fit_block(first.params, first.record)
-    seconds = [run.record["fit_seconds"] for run in runs]
-    return (
-        block
-        | {
-            "seeds": [seed for run in runs for seed in run.run.stands_for],
-            "deterministic": first.run.deterministic,
-            "fit_seconds": float(np.mean(seconds)),
-            "runs": [_run_block(run) for run in runs],
-        }
-        | score_blocks([run.scores for run in runs])
-    )
+    seeds = [seed for run in runs for seed in run.run.stands_for]
+    scores = score_blocks([run.scores for run in runs])
+    if first.run.deterministic and len(seeds) > 1:
+        scores["average"] |= {"map_std_over_seeds": 0.0, "map@50_std_over_seeds": 0.0}
+    about = {
+        "seeds": seeds,
+        "deterministic": first.run.deterministic,
+        "fit_seconds": float(np.mean([run.record["fit_seconds"] for run in runs])),
+        "runs": [_run_block(run) for run in runs],
+    }
+    return fit_block(first.params, first.record) | about | scores
 
 
 def _run_block(run: FinishedRun) -> dict[str, Any]:

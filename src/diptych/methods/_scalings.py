@@ -1,10 +1,8 @@
-"""Scale every modality of the training pairs by its recipe."""
+"""The training pairs, scaled: where every correlation method starts."""
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from diptych.arrays import Features
+from diptych.arrays import Features, Floats
 from diptych.data import Kind, Partition, TrainingData
 from diptych.errors import ConfigError, FitError
 from diptych.features.scaling import Scaling, fit_scaling
@@ -26,18 +24,28 @@ def training_pairs(data: TrainingData) -> Partition:
 def fit_scalings(
     rows: Mapping[str, Features], kinds: Mapping[str, Kind], recipes: str | Mapping[str, str]
 ) -> dict[str, Scaling]:
-    """Learn one scaling per modality; `recipes` is one recipe for all or one by modality, "auto" where absent."""
-    if not isinstance(recipes, str):
-        unknown = [name for name in recipes if name not in rows]
-        if unknown:
-            raise ConfigError(f"scaling names the modality '{unknown[0]}'; there are {', '.join(rows)}.")
-    chosen = {name: recipes if isinstance(recipes, str) else recipes.get(name, "auto") for name in rows}
-    scalings = {name: fit_scaling(values, kinds[name], chosen[name]) for name, values in rows.items()}
-    for name, scaling in scalings.items():
-        if not _varies(scaling(rows[name][:_FEWEST_PAIRS])) and not _varies(scaling(rows[name])):
-            raise FitError(f"'{name}' is the same in all training pairs; there is nothing to correlate.")
-    return scalings
+    """Learn one scaling per modality.
+
+    Args:
+        rows: the training rows of each modality.
+        kinds: the kind of each.
+        recipes: one recipe for all modalities, or one by modality and "auto" for those it leaves out.
+    """
+    if isinstance(recipes, str):
+        recipes = dict.fromkeys(rows, recipes)
+    unknown = [name for name in recipes if name not in rows]
+    if unknown:
+        raise ConfigError(f"scaling names the modality '{unknown[0]}'; there are {', '.join(rows)}.")
+    return {name: fit_scaling(values, kinds[name], recipes.get(name, "auto")) for name, values in rows.items()}
 
 
-def _varies(rows: np.ndarray) -> bool:
-    return bool((rows != rows[:1]).any())
+def scaled_pairs(data: TrainingData, recipes: str | Mapping[str, str]) -> tuple[dict[str, Scaling], dict[str, Floats]]:
+    """Learn the scalings from the training pairs and apply them; a modality that never varies is an error."""
+    pairs = training_pairs(data)
+    raw = {name: pairs.features(name) for name in data.modalities}
+    scalings = fit_scalings(raw, data.kinds, recipes)
+    scaled = {name: scalings[name](values) for name, values in raw.items()}
+    for name, values in scaled.items():
+        if not (values != values[:1]).any():
+            raise FitError(f"'{name}' is the same in all {len(pairs)} training pairs; there is nothing to correlate.")
+    return scalings, scaled

@@ -44,7 +44,7 @@ class Method(Parametrised, ABC):
         """Learn from what the protocol lets through, into attributes that end in an underscore."""
 
     @abstractmethod
-    def _embed(self, modality: str, rows: Features) -> Floats:
+    def _embed(self, modality: str, rows: Features) -> Floats | Singles:
         """Embed checked rows of a modality."""
 
     def fit(
@@ -106,7 +106,9 @@ class Method(Parametrised, ABC):
         """What this method's fit reads under a protocol, in a few words."""
         parts = ["pairs"] + ["labels"] * self.uses_labels
         if self.uses_unlabelled and protocol.unlabelled != "none":
-            parts.append({"train": "unlabelled training features", "test-features": "test features"}[protocol.unlabelled])
+            parts.append(
+                {"train": "unlabelled training features", "test-features": "test features"}[protocol.unlabelled]
+            )
         return " + ".join(parts)
 
     @property

@@ -88,7 +88,7 @@ class CCA3V(LinearMethod):
 def label_view(labels: Labels) -> Floats:
     """Class indicators, centred over the labelled items; zero, which is then the mean, for the others."""
     indicators = labels.matrix.toarray().astype(np.float64)
-    centred = indicators - indicators[labels.is_labelled].mean(axis=0)
+    centred: Floats = indicators - indicators[labels.is_labelled].mean(axis=0)
     centred[~labels.is_labelled] = 0.0
     if not centred.any():
         raise FitError(

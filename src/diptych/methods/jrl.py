@@ -9,7 +9,8 @@ from diptych.arrays import Features, Floats
 from diptych.data import TrainingData
 from diptych.errors import ConfigError, FitError
 from diptych.evaluation import Similarity
-from diptych.features import Scaling, fit_scaling
+from diptych.features import Scaling
+from diptych.methods._scalings import fit_scalings
 from diptych.methods.base import Method
 from diptych.methods.class_votes import Voters, class_votes
 from diptych.methods.graph_laplacian import Laplacian, smoothness
@@ -66,7 +67,7 @@ class JRL(Method):
         laplacian: "knn", or "released".
         max_iterations: how often both projections are updated at most.
         tolerance: the share of itself by which the objective must fall for another iteration.
-        scaling: the recipe for both modalities' rows.
+        scaling: a scaling recipe, or one by modality.
 
     Example:
         >>> from diptych.methods import create
@@ -92,7 +93,7 @@ class JRL(Method):
         laplacian: Laplacian = "knn",
         max_iterations: int = 50,
         tolerance: float = 1e-6,
-        scaling: str = "auto",
+        scaling: str | dict[str, str] = "auto",
     ) -> None:
         self.sparsity = sparsity
         self.graph = graph
@@ -112,10 +113,8 @@ class JRL(Method):
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
         self._check_params()
-        self.scalings_: dict[str, Scaling] = {
-            name: fit_scaling(data.train.having(name).features(name), data.kinds[name], self.scaling)
-            for name in data.modalities
-        }
+        raw = {name: data.train.having(name).features(name) for name in data.modalities}
+        self.scalings_: dict[str, Scaling] = fit_scalings(raw, data.kinds, self.scaling)
         labelled = {name: self._labelled(name, data) for name in data.modalities}
         problem = self._problem(data, labelled)
         weights = self._choose(problem, labelled, Validation.of(data), progress)
@@ -174,7 +173,7 @@ class JRL(Method):
                 if search.add({"sparsity": weights.sparsity, "graph": weights.graph}, score):
                     best = weights
                 done, total = len(search.trials), len(sparsities) * len(graphs)
-                progress("choosing weights", done, total, {"validation": score})
+                progress("choosing weights", done, total, {"validation MAP": search.best_score})
             self.record_["selection"] = search.trials
         self.record_["chosen"] = {"sparsity": best.sparsity, "graph": best.graph}
         return best

@@ -11,7 +11,7 @@ from diptych.errors import ConfigError
 from diptych.features.scaling import Scaling
 from diptych.methods._kernel_problem import KernelProblem
 from diptych.methods._prefix_search import Grid, Setting, check_at_least, choose
-from diptych.methods._scalings import fit_scalings, training_pairs
+from diptych.methods._scalings import scaled_pairs
 from diptych.methods.algebra.kernels import KERNELS, Kernel, KernelName
 from diptych.methods.base import Method
 from diptych.methods.selection import Validation
@@ -70,11 +70,9 @@ class KCCA(Method):
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
         self._check()
-        pairs = training_pairs(data)
-        raw = {name: pairs.features(name) for name in data.modalities}
-        self.scalings_: dict[str, Scaling] = fit_scalings(raw, data.kinds, self.scaling)
-        rows = {name: self.scalings_[name](values) for name, values in raw.items()}
-        chosen = self._landmarks(len(pairs))
+        scalings, rows = scaled_pairs(data, self.scaling)
+        self.scalings_: dict[str, Scaling] = scalings
+        chosen = self._landmarks(len(rows[data.modalities[0]]))
         self.landmarks_: dict[str, Floats] = {name: values[chosen] for name, values in rows.items()}
         validation = Validation.of(data)
         held_out = {} if validation is None else {n: self.scalings_[n](values) for n, values in validation.rows.items()}

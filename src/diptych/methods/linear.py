@@ -8,7 +8,7 @@ from diptych.arrays import Features, Floats
 from diptych.data import TrainingData
 from diptych.features.scaling import Scaling
 from diptych.methods._prefix_search import Setting, choose
-from diptych.methods._scalings import fit_scalings, training_pairs
+from diptych.methods._scalings import scaled_pairs
 from diptych.methods.base import Method
 from diptych.methods.selection import Validation
 from diptych.progress import Progress
@@ -66,10 +66,8 @@ class LinearMethod(Method):
         """Prepare the search, from scaled and centred rows of the training pairs and whether there is a judge."""
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
-        pairs = training_pairs(data)
-        raw = {name: pairs.features(name) for name in data.modalities}
-        self.scalings_: dict[str, Scaling] = fit_scalings(raw, data.kinds, self.scaling)
-        scaled = {name: self.scalings_[name](values) for name, values in raw.items()}
+        scalings, scaled = scaled_pairs(data, self.scaling)
+        self.scalings_: dict[str, Scaling] = scalings
         self.centres_: dict[str, Floats] = {name: values.mean(axis=0) for name, values in scaled.items()}
         rows = {name: values - self.centres_[name] for name, values in scaled.items()}
         validation = Validation.of(data)

@@ -35,9 +35,12 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
         "method": method.registry_name,
         "params": method.get_params(),
         "state": state,
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in ("diptych", "numpy", "scipy")},
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("diptych", "numpy", "scipy")},
     }
-    digest = hashlib.blake2b(json.dumps([body["method"], body["params"], state], sort_keys=True).encode(), digest_size=16)
+    digest = hashlib.blake2b(
+        json.dumps([body["method"], body["params"], state], sort_keys=True).encode(), digest_size=16
+    )
     digest.update(weights)
     with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
         (temporary / "weights.safetensors").write_bytes(weights)

@@ -1,7 +1,7 @@
 """Choose how strongly each modality's posteriors are penalised, by how well they retrieve on validation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from diptych.arrays import Features, Floats, Integers
@@ -19,10 +19,10 @@ Strengths = float | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """The labelled training rows of one modality, whether or not their items have the others.
+    """Training rows of one modality, whether or not their items have the others.
 
     Attributes:
-        rows: the features.
+        rows: the features, or what has been made of them.
         codes: the class number of each row.
     """
 
@@ -31,7 +31,7 @@ class LabelledRows:
 
     @classmethod
     def by_modality(cls, data: TrainingData) -> "dict[str, LabelledRows]":
-        """Take them from the training data, for each modality.
+        """Take the labelled training rows of each modality.
 
         Raises:
             DataError: when an item has several labels.
@@ -43,6 +43,39 @@ class LabelledRows:
             if not len(part):
                 raise FitError(f"posteriors are learned from labels and no labelled training item has '{name}'.")
         return {name: cls(part.features(name), part.labels.codes) for name, part in parts.items()}
+
+
+@dataclass(frozen=True)
+class PosteriorProblem:
+    """What posteriors are learned from and judged by, in the space they are taken in.
+
+    Attributes:
+        rows: training rows of each modality.
+        codes: their class numbers.
+        classes: how many classes there are.
+        validation: the judge; None when there is none.
+        held_out: the judge's rows of each modality; empty without one.
+    """
+
+    rows: Mapping[str, Floats]
+    codes: Mapping[str, Integers]
+    classes: int
+    validation: Validation | None
+    held_out: Mapping[str, Floats]
+
+    def fit(self, name: str, strength: float) -> Posteriors:
+        """Fit one modality's posteriors."""
+        return fit_posteriors(self.rows[name], self.codes[name], self.classes, strength)
+
+    def projected(self, weights: Mapping[str, Floats]) -> "PosteriorProblem":
+        """The same problem for linear projections of all rows."""
+        rows = {name: rows @ weights[name] for name, rows in self.rows.items()}
+        return replace(self, rows=rows, held_out={name: rows @ weights[name] for name, rows in self.held_out.items()})
+
+    def score(self, strengths: Mapping[str, float]) -> float:
+        """What the judge says of posteriors fitted with these strengths."""
+        assert self.validation is not None
+        return self.validation.score({name: self.fit(name, s)(self.held_out[name]) for name, s in strengths.items()})
 
 
 def given_strengths(strength: Strengths, modalities: tuple[str, ...]) -> dict[str, float | None]:
@@ -61,14 +94,13 @@ def given_strengths(strength: Strengths, modalities: tuple[str, ...]) -> dict[st
     return {name: strength.get(name) for name in modalities}
 
 
+def fixed_strengths(given: Mapping[str, float | None]) -> dict[str, float]:
+    """The given strengths, and a middle value for those left open."""
+    return {name: STRENGTH_UNCHOSEN if strength is None else strength for name, strength in given.items()}
+
+
 def choose_posteriors(
-    rows: Mapping[str, Floats],
-    codes: Mapping[str, Integers],
-    classes: int,
-    given: Mapping[str, float | None],
-    validation: Validation | None,
-    held_out: Mapping[str, Floats],
-    progress: Progress,
+    problem: PosteriorProblem, given: Mapping[str, float | None], progress: Progress
 ) -> tuple[dict[str, Posteriors], dict[str, float], Search]:
     """Fit every modality's posteriors, with open strengths chosen on validation.
 
@@ -76,37 +108,29 @@ def choose_posteriors(
     number of trials grows with the number of modalities and not with its power.
 
     Args:
-        rows: scaled labelled training rows of each modality.
-        codes: their classes.
-        classes: how many classes there are.
+        problem: what to learn from and to judge by.
         given: the strength of each modality; None where it is open.
-        validation: the judge; None leaves open strengths at a fixed middle value.
-        held_out: the judge's rows, scaled like `rows`.
         progress: told of each trial.
 
     Returns:
         The posteriors, the strengths they were fitted with, and the trials.
     """
-
-    @cache
-    def fitted(name: str, strength: float) -> Posteriors:
-        return fit_posteriors(rows[name], codes[name], classes, strength)
+    fitted = cache(problem.fit)
 
     @cache
     def judged(name: str, strength: float) -> Floats:
-        return fitted(name, strength)(held_out[name])
+        return fitted(name, strength)(problem.held_out[name])
 
-    search = Search()
-    best = {name: STRENGTH_UNCHOSEN if strength is None else strength for name, strength in given.items()}
-    if validation is not None:
+    search, best = Search(), fixed_strengths(given)
+    if problem.validation is not None:
         vacant = [name for name, strength in given.items() if strength is None]
         rounds = [vacant, *([name] for name in vacant)] if len(vacant) > 1 else [[name] for name in vacant]
         for names in rounds:
             for strength in STRENGTH_GRID:
                 trial = best | dict.fromkeys(names, strength)
-                score = validation.score({name: judged(name, value) for name, value in trial.items()})
+                score = problem.validation.score({name: judged(name, value) for name, value in trial.items()})
                 search.add({"strength": trial}, score)
                 done, total = len(search.trials), len(rounds) * len(STRENGTH_GRID)
-                progress("choosing strengths", done, total, {"validation": score})
+                progress("choosing strengths", done, total, {"validation MAP": search.best_score})
             best = search.best["strength"]
     return {name: fitted(name, strength) for name, strength in best.items()}, best, search

@@ -47,9 +47,7 @@ class Validation:
 
     def score(self, codes: Mapping[str, Any], similarity: Similarity = "cosine") -> float:
         """Score embedded validation rows, one matrix per modality."""
-        return self.score_directions(
-            {(a, b): (codes[a], codes[b]) for a, b in permutations(self.rows, 2)}, similarity
-        )
+        return self.score_directions({(a, b): (codes[a], codes[b]) for a, b in permutations(self.rows, 2)}, similarity)
 
     def score_directions(
         self, representations: Mapping[tuple[str, str], tuple[Any, Any]], similarity: Similarity = "cosine"

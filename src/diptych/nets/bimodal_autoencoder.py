@@ -47,7 +47,7 @@ class BimodalAutoencoder(nn.Module):
     def encode(self, inputs: Mapping[str, Tensor]) -> Tensor:
         """Return the middle layer for the modalities given; those left out count as zero."""
         # The bias is added last, apart from the products: only so is "absent" bit for bit the same as "zero".
-        total = sum((self.encoders[name](x) for name, x in inputs.items()), start=torch.zeros(()).to(self.middle_bias))
+        total = sum((self.encoders[name](x) for name, x in inputs.items()), start=self.middle_bias.new_zeros(()))
         return torch.sigmoid(total + self.middle_bias)
 
     def code(self, modality: str, x: Tensor) -> Tensor:

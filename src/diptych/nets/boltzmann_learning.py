@@ -45,7 +45,7 @@ class PersistentChains(nn.Module):
                 for name, probability in model.second_layers(kept, self.joint).items()
             }
             visible = {name: path.bottom.sample_visible(kept[name], random) for name, path in model.pathways.items()}
-            first, joint = model.odd_layers(visible, second)
+            first, joint = model.odd_layers(model.bottom_inputs(visible), second)
             for name, probability in first.items():
                 kept[name].copy_(sample_binary(probability, random))
             self.joint.copy_(sample_binary(joint, random))
@@ -118,4 +118,4 @@ class DeepBoltzmannObjective:
 
 
 def _even_odds(count: int, units: Tensor, random: torch.Generator) -> Tensor:
-    return sample_binary(torch.full((count, len(units)), 0.5).to(units), random)
+    return sample_binary(torch.full((count, len(units)), 0.5), random).to(units)

@@ -96,12 +96,16 @@ class DeepBoltzmannMachine(nn.Module):
             model.joint_bias.copy_(joint.hidden_bias)
         return model
 
+    def bottom_inputs(self, visible: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return what each v given sends up to its h⁽¹⁾; mean field computes it once for the rows it knows."""
+        return {name: self.pathways[name].bottom.hidden_input(v) for name, v in visible.items()}
+
     def odd_layers(
-        self, visible: Mapping[str, Tensor], second: Mapping[str, Tensor]
+        self, bottom_inputs: Mapping[str, Tensor], second: Mapping[str, Tensor]
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """Return p(h⁽¹⁾ = 1) of each modality and p(h⁽³⁾ = 1), given v and h⁽²⁾."""
+        """Return p(h⁽¹⁾ = 1) of each modality and p(h⁽³⁾ = 1), given the inputs from v, and h⁽²⁾."""
         first = {
-            name: torch.sigmoid(path.bottom.hidden_input(visible[name]) + second[name] @ path.weight.t())
+            name: torch.sigmoid(torch.addmm(bottom_inputs[name], second[name], path.weight.t()))
             for name, path in self.pathways.items()
         }
         joint = self.joint_bias + sum(second[name] @ weight for name, weight in self.joint_weights.items())
@@ -131,16 +135,17 @@ class DeepBoltzmannMachine(nn.Module):
         """
         if not known or not set(known) <= set(self.modalities):
             raise ConfigError(f"the modalities given are {list(known)}; give one or more of {list(self.modalities)}.")
-        state = self._upward(known)
+        state, inputs = self._upward(known)
         for _ in range(iterations):
-            first, joint = self.odd_layers(state.visible, state.second)
+            first, joint = self.odd_layers(inputs, state.second)
             first = _blend(state.first, first, damping)
             joint = torch.lerp(joint, state.joint, damping)
             second = _blend(state.second, self.second_layers(first, joint), damping)
             guess = {n: p.bottom.visible_mean(first[n]) for n, p in self.pathways.items() if n not in known}
-            visible = {**state.visible, **_blend(state.visible, guess, damping)}
+            guess = _blend(state.visible, guess, damping)
+            inputs |= self.bottom_inputs(guess)
             moved = max(float((second[n] - state.second[n]).abs().max()) for n in second) if tolerance else 1.0
-            state = Layers(visible, first, second, joint)
+            state = Layers({**state.visible, **guess}, first, second, joint)
             if moved < tolerance:
                 break
         return state
@@ -182,15 +187,16 @@ class DeepBoltzmannMachine(nn.Module):
             ]
         return found
 
-    def _upward(self, known: Mapping[str, Tensor]) -> Layers:
-        """Start mean field with one pass from the visible layers to the top."""
+    def _upward(self, known: Mapping[str, Tensor]) -> tuple[Layers, dict[str, Tensor]]:
+        """Start mean field with one pass from the visible layers to the top; also return the inputs from below."""
         rows = len(next(iter(known.values())))
         zero = {n: p.weight.new_zeros(rows, p.weight.shape[0]) for n, p in self.pathways.items()}
         visible = {n: known[n] if n in known else p.bottom.visible_mean(zero[n]) for n, p in self.pathways.items()}
-        first = {n: p.bottom.hidden_probability(visible[n]) for n, p in self.pathways.items()}
+        inputs = self.bottom_inputs(visible)
+        first = {n: torch.sigmoid(x) for n, x in inputs.items()}
         second = {n: torch.sigmoid(first[n] @ p.weight + p.bias) for n, p in self.pathways.items()}
-        _, joint = self.odd_layers(visible, second)
-        return Layers(visible, first, second, joint)
+        _, joint = self.odd_layers(inputs, second)
+        return Layers(visible, first, second, joint), inputs
 
 
 def _blend(old: Mapping[str, Tensor], new: Mapping[str, Tensor], damping: float) -> dict[str, Tensor]:

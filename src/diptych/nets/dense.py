@@ -43,7 +43,7 @@ def dense(
         bias: whether the layer has one.
     """
     # Made on "meta", the layer draws nothing from torch's hidden global stream.
-    layer = nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device=random.device)
+    layer = nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device="cpu")
     with torch.no_grad():
         if scheme == "fan_out":
             layer.weight.normal_(0.0, 1.0 / sqrt(outputs), generator=random)

@@ -49,7 +49,7 @@ class ReplicatedSoftmax(RestrictedBoltzmannMachine):
     def size(self, v: Tensor) -> Tensor:
         """Return N for every row: the fixed length (0 for an empty document) or the true number of words."""
         words = v.sum(1)
-        return words if self.document_length is None else (words > 0) * float(self.document_length)
+        return words if self.document_length is None else (words > 0).to(v.dtype) * self.document_length
 
     def statistics(self, v: Tensor) -> Tensor:
         """Return v/N: statistics are per word, so that long documents do not dominate the gradient."""

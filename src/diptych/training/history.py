@@ -1,7 +1,7 @@
 """What happened during training, in the order it happened."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 
@@ -30,7 +30,7 @@ class History:
     def to_json(self) -> dict[str, Any]:
         """The record as JSON; a figure that was not a number is None."""
         rows = [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in self.rows]
-        return {**asdict(self), "rows": rows}
+        return {**vars(self), "rows": rows}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:

@@ -14,6 +14,7 @@ from diptych.arrays import Features
 from diptych.data.importers.references import Reference
 from diptych.errors import DataError
 
+_BEGINNINGS = (b"\x93NUMPY", b"PK")
 _SPARSE_MARKS = {"format", "shape"}
 _DAMAGE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, KeyError, NotImplementedError, SyntaxError)
 
@@ -21,12 +22,15 @@ _DAMAGE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, KeyError, NotIm
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """Turn what NumPy, SciPy and zipfile raise over a bad file into one sentence."""
+    with path.open("rb") as handle:
+        if not handle.read(6).startswith(_BEGINNINGS):
+            raise DataError(f"{path} is not a NumPy file (a pickle is never opened); save it with numpy.save or savez.")
     try:
         yield
     except DataError:
         raise
     except _DAMAGE as error:
-        if "pickle" in str(error).lower():
+        if any(word in str(error).lower() for word in ("pickle", "python objects")):
             raise DataError(
                 f"{path} holds pickled Python objects, which are never opened; save it again as an array of numbers."
             ) from None

@@ -54,7 +54,7 @@ class Spectrum:
 
     @property
     def _lengths(self) -> Floats:
-        return np.sqrt(self.variances * (self.rows.shape[0] - 1))
+        return np.asarray(np.sqrt(self.variances * (self.rows.shape[0] - 1)))
 
 
 def spectrum(rows: Floats, *, exact: bool = False) -> Spectrum:

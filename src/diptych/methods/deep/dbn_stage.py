@@ -24,7 +24,7 @@ from diptych.nets import (
 )
 
 _log = logging.getLogger(__name__)
-_CLIP = 5.0
+CLIP = 5.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _gaussian_layer(shop: Workshop, modality: str, rows: Features, width: int) -
         _log.info(
             "'%s' holds dense rows, not counts: a Gaussian machine stands in for the Replicated Softmax.", modality
         )
-    prepared: Chain = (fit_scaling(rows, "dense"), Clip(_CLIP))
+    prepared: Chain = (fit_scaling(rows, "dense"), Clip(CLIP))
     values = run_chain(prepared, rows)
     rbm = GaussianRBM(values.shape[1], width, random=shop.random("dbn", modality, "1"))
     key = train_rbm(shop, f"{modality} RBM 1", "gaussian-rbm", rbm, torch.from_numpy(values), values)

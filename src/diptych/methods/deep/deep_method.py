@@ -4,7 +4,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
-from diptych.arrays import Features, Floats
+from diptych.arrays import Features, Singles
 from diptych.data import TrainingData
 from diptych.methods.base import Method
 from diptych.methods.deep.layers import Chain, run_chain
@@ -44,5 +44,5 @@ class DeepMethod(Method):
         self.chains_ = self._train(shop)
         self.record_["stages"] = shop.log
 
-    def _embed(self, modality: str, rows: Features) -> Floats:
-        return run_chain(self.chains_[modality], rows)  # type: ignore[return-value]
+    def _embed(self, modality: str, rows: Features) -> Singles:
+        return run_chain(self.chains_[modality], rows)

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.special import expit
 
 from diptych.arrays import Features, Floats, Singles
-from diptych.features import Scaling
 from diptych.state import stateful
 
 _ACTIVATIONS: dict[str, Callable[[Singles], Singles]] = {
@@ -69,9 +68,21 @@ class Clip:
         return np.asarray(np.clip(np.asarray(rows), -self.limit, self.limit))
 
 
-Step = Scaling | Clip | DenseLayer | CountLayer
+@stateful
+@dataclass(frozen=True)
+class Parallel:
+    """Several chains over the same rows, their codes side by side."""
+
+    chains: tuple["Chain", ...]
+
+    def __call__(self, rows: Features) -> Singles:
+        """Run every chain and join the columns."""
+        return np.concatenate([run_chain(chain, rows) for chain in self.chains], axis=1)
+
+
+Step = Callable[[Features], Features]
 Chain = tuple[Step, ...]
-"""What turns a modality's stored rows into its code, step after step."""
+"""What turns a modality's stored rows into its code, step after step: scalings and frozen layers."""
 
 
 def run_chain(chain: Chain, rows: Features) -> Singles:

@@ -1,0 +1,104 @@
+"""Cross-media multiple deep networks."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+
+from diptych.features import fit_scaling
+from diptych.methods.deep.autoencoder_stage import train_autoencoder
+from diptych.methods.deep.bimodal_stage import train_bimodal
+from diptych.methods.deep.dbn_stage import CodedModality, sigmoid_layer, train_dbn, train_rbm
+from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.joint_machine import JointCode
+from diptych.methods.deep.joint_stage import train_joint
+from diptych.methods.deep.layers import Chain, Parallel, run_chain
+from diptych.methods.deep.supervised_stage import train_supervised
+from diptych.methods.deep.workshop import Workshop
+from diptych.methods.selection import Search, Validation
+from diptych.nets import BernoulliRBM
+
+DEPTH = 4
+
+
+class CMDN(DeepMethod):
+    """Separate and joint codes of each modality, fused, refined by labels, and combined by stacked autoencoders.
+
+    1. A stacked autoencoder per modality gives the separate code, a multimodal DBN the joint code inferred from that
+       modality alone.
+    2. A fusion machine per modality joins the two; a supervised net refines the result.
+    3. Up to four bimodal autoencoders with a softmax head, each half as wide as the one below, combine the modalities.
+
+    Paper: Peng, Huang and Qi, Cross-media Shared Representation by Hierarchical Learning with Multiple Deep Networks,
+    IJCAI 2016. Changes: autoencoder inputs are brought to [0, 1]; codes are scaled with training statistics instead of
+    each split's own; the number of bimodal autoencoders is chosen on validation.
+
+    Args:
+        depth: how many bimodal autoencoders; None chooses on validation.
+        profile: see `DeepMethod`.
+        seed: see `DeepMethod`.
+        device: see `DeepMethod`.
+        cache: see `DeepMethod`.
+    """
+
+    uses_labels: ClassVar[bool] = True
+    citation: ClassVar[str] = (
+        "Y. Peng, X. Huang, J. Qi. Cross-media Shared Representation by Hierarchical Learning with Multiple Deep "
+        "Networks. IJCAI 2016."
+    )
+
+    def __init__(
+        self,
+        depth: int | None = None,
+        profile: str = "standard",
+        seed: int = 0,
+        device: str = "auto",
+        cache: str | None = "auto",
+    ) -> None:
+        super().__init__(profile, seed, device, cache)
+        self.depth = depth
+
+    def _train(self, shop: Workshop) -> dict[str, Chain]:
+        beliefs = {name: train_dbn(shop, name) for name in shop.data.modalities}
+        machine, joint_key = train_joint(shop, beliefs)
+        refined = {}
+        for name, belief in beliefs.items():
+            separate = train_autoencoder(shop, name)
+            joint = CodedModality((*belief.chain, JointCode(machine, name)), joint_key, len(machine.hidden_bias))
+            refined[name] = train_supervised(shop, name, _train_fusion(shop, name, separate, joint))
+        return self._combine(shop, refined)
+
+    def _combine(self, shop: Workshop, coded: Mapping[str, CodedModality]) -> dict[str, Chain]:
+        """Stack bimodal autoencoders and keep the depth that retrieves best."""
+        validation = Validation.of(shop.data)
+        search, chosen = Search(), {}
+        middle = shop.profile.supervised_width
+        for level in range(1, (self.depth or DEPTH) + 1):
+            middle = max(2, middle // 2)
+            kind = "bimodal-first" if level == 1 else "bimodal"
+            coded = train_bimodal(
+                shop, f"bimodal autoencoder {level}", kind, coded, middle, supervised=True, rescale=level == 1
+            )
+            chains = {name: modality.chain for name, modality in coded.items()}
+            if self.depth is not None or validation is None or search.add({"depth": level}, _score(chains, validation)):
+                chosen = chains
+        self.record_["selection"] = search.trials
+        self.record_["chosen"] = search.best if search.trials else {"depth": self.depth or DEPTH}
+        return chosen
+
+
+def _score(chains: Mapping[str, Chain], validation: Validation) -> float:
+    return validation.score({name: run_chain(chain, validation.rows[name]) for name, chain in chains.items()})
+
+
+def _train_fusion(shop: Workshop, modality: str, separate: CodedModality, joint: CodedModality) -> CodedModality:
+    """A machine over the separate code, brought to [0, 1], and the joint code side by side."""
+    rows = shop.data.train.having(modality).features(modality)
+    scaling = fit_scaling(run_chain(separate.chain, rows), "dense", "minmax")
+    parallel = Parallel(((*separate.chain, scaling), joint.chain))
+    values = parallel(rows)
+    width = shop.profile.dense_widths[1]
+    rbm = BernoulliRBM(values.shape[1], width, random=shop.random("fusion", modality))
+    name = f"{modality} fusion RBM"
+    key = train_rbm(shop, name, "fusion-rbm", rbm, torch.from_numpy(values), values, (separate.key, joint.key))
+    return CodedModality((parallel, sigmoid_layer(rbm)), key, width)

@@ -1,0 +1,230 @@
+"""What every registered method promises, whatever it does inside."""
+
+import json
+
+import numpy as np
+import pytest
+
+import synthetic
+from diptych.data import Protocol
+from diptych.errors import ConfigError, DataError, FitError, NotFittedError
+from diptych.methods import load_model, method_class, save_model
+from diptych.state import pack
+
+TRANSDUCTIVE = Protocol(unlabelled="test-features")
+KNOWS_NOTHING = {"chance"}
+MAY_KNOW_NOTHING = {"chance", "cca-paper"}
+
+
+def learned(method) -> tuple[str, dict[str, bytes]]:
+    """Everything learned but the record, in a form that equals only what is bit-identical."""
+    state, arrays = pack({key: value for key, value in method.learned_state().items() if key != "record_"})
+    return json.dumps(state), {key: value.tobytes() + str(value.dtype).encode() for key, value in arrays.items()}
+
+
+def rows_of(dataset, modality, split="test"):
+    return dataset.split(split).having(modality).features(modality)
+
+
+class TestParameters:
+    def test_constructor_only_assigns(self, name) -> None:
+        cls = method_class(name)
+        given = {key: object() for key in cls.parameter_defaults()}
+        made = cls(**given)
+        assert vars(made) == given
+
+    def test_parameters_survive_a_round_trip(self, name, make) -> None:
+        method = make(name)
+        again = type(method)(**method.get_params())
+        assert again.get_params() == method.get_params()
+        assert again.set_params(**method.get_params()) is again
+        assert repr(again) == repr(method)
+
+    def test_unknown_parameters_are_refused(self, name, make) -> None:
+        with pytest.raises(ConfigError, match="has no parameter 'colour'"):
+            make(name).set_params(colour=1)
+        with pytest.raises(ConfigError, match="has no parameter 'colour'"):
+            make(name, colour=1)
+
+    def test_it_says_what_it_is(self, name) -> None:
+        cls = method_class(name)
+        assert cls.__doc__
+        assert cls.citation or name in KNOWS_NOTHING
+        assert ("seed" in cls.parameter_defaults()) == cls.stochastic
+
+
+class TestFit:
+    def test_fit_returns_itself_and_keeps_a_record(self, name, make, counts_dataset) -> None:
+        method = make(name)
+        before = method.get_params()
+        assert method.fit(counts_dataset) is method
+        assert method.get_params() == before
+        assert method.is_fitted
+        assert method.modalities == ("image", "text")
+        assert method.record_["dataset"]["fingerprint"] == counts_dataset.fingerprint
+        assert all({"params", "score"} <= trial.keys() for trial in method.record_["selection"])
+        json.dumps(method.record_)
+
+    def test_same_seed_same_result(self, name, make, fitted, counts_dataset) -> None:
+        assert learned(make(name).fit(counts_dataset)) == learned(fitted(name, counts_dataset))
+
+    def test_retrieval_beats_chance(self, name, fitted, counts_dataset, dense_dataset) -> None:
+        for dataset in (counts_dataset, dense_dataset):
+            score = synthetic.score_on_test(fitted(name, dataset), dataset)
+            assert name in MAY_KNOW_NOTHING or score > 1.5 * synthetic.chance_score(dataset)
+
+    def test_gaps_and_missing_labels_do_not_matter(self, name, fitted, gaps_dataset) -> None:
+        score = synthetic.score_on_test(fitted(name, gaps_dataset, Protocol(unlabelled="train")), gaps_dataset)
+        assert name in MAY_KNOW_NOTHING or score > 1.3 * synthetic.chance_score(gaps_dataset)
+
+    def test_no_validation_split_is_needed(self, name, fitted, unjudged_dataset) -> None:
+        score = synthetic.score_on_test(fitted(name, unjudged_dataset), unjudged_dataset)
+        assert name in MAY_KNOW_NOTHING or score > 1.3 * synthetic.chance_score(unjudged_dataset)
+
+    def test_few_labels_are_enough(self, name, make, counts_dataset) -> None:
+        protocol = Protocol(unlabelled="train", labels_per_class=2)
+        codes = make(name).fit(counts_dataset, protocol).embed("image", rows_of(counts_dataset, "image"))
+        assert np.isfinite(codes).all()
+
+    def test_three_modalities_are_joined_or_refused(self, name, make, three_dataset) -> None:
+        method = make(name)
+        if method.max_modalities is None:
+            method.fit(three_dataset)
+            for pair in (("image", "audio"), ("audio", "text")):
+                score = synthetic.score_on_test(method, three_dataset, pair)
+                assert name in MAY_KNOW_NOTHING or score > 1.5 * synthetic.chance_score(three_dataset)
+        else:
+            with pytest.raises(FitError, match=r"joins 2 modalities and the dataset has 3 \(image, text, audio\)"):
+                method.fit(three_dataset)
+            assert method.fit(three_dataset, modalities=("audio", "image")).modalities == ("audio", "image")
+
+    def test_one_modality_is_refused(self, name, make, counts_dataset) -> None:
+        with pytest.raises(FitError, match="needs two; the dataset gives 1"):
+            make(name).fit(counts_dataset, modalities=("image",))
+
+    def test_labels_are_needed_by_those_that_use_them(self, name, make, variant) -> None:
+        unlabelled = variant(without_labels)
+        if method_class(name).uses_labels:
+            with pytest.raises(FitError, match="learns from labels and no training item has one"):
+                make(name).fit(unlabelled)
+        else:
+            assert make(name).fit(unlabelled).is_fitted
+
+
+class TestHonesty:
+    """What a protocol withholds cannot be seen in what is learned."""
+
+    def test_test_labels_leave_no_trace(self, name, fitted, variant) -> None:
+        for protocol in (None, TRANSDUCTIVE):
+            one = fitted(name, variant(unchanged), protocol)
+            other = fitted(name, variant(synthetic.change_test_labels), protocol)
+            assert learned(one) == learned(other)
+
+    def test_pairs_of_test_items_leave_no_trace(self, name, fitted, variant) -> None:
+        one = fitted(name, variant(unchanged), TRANSDUCTIVE)
+        other = fitted(name, variant(synthetic.reverse_test_rows, "text"), TRANSDUCTIVE)
+        assert learned(one) == learned(other)
+
+    def test_test_features_leave_no_trace_unless_allowed(self, name, fitted, variant) -> None:
+        one = fitted(name, variant(unchanged))
+        other = fitted(name, variant(double_test_rows))
+        assert learned(one) == learned(other)
+
+    def test_nothing_to_learn_is_not_learned(self, name, fitted, variant) -> None:
+        """On shuffled training data the score loses most of what it had above chance."""
+        truth, noise = variant(unchanged), variant(synthetic.shuffle_for_training, 0)
+        chance = synthetic.chance_score(truth)
+        informed = synthetic.score_on_test(fitted(name, truth), truth)
+        blind = synthetic.score_on_test(fitted(name, noise), noise)
+        assert blind < max(1.5 * chance, (informed + chance) / 2)
+
+    def test_the_record_says_what_was_seen(self, name, fitted, variant) -> None:
+        method = fitted(name, variant(unchanged), TRANSDUCTIVE)
+        assert ("labels" in method.record_["saw"]) == method.uses_labels
+        assert ("test features" in method.record_["saw"]) == method.uses_unlabelled
+
+
+class TestEmbed:
+    @pytest.mark.parametrize("modality", ["image", "text"])
+    def test_codes_are_finite_singles_and_repeatable(self, name, fitted, counts_dataset, modality) -> None:
+        method, rows = fitted(name, counts_dataset), rows_of(counts_dataset, modality)
+        codes = method.embed(modality, rows)
+        assert codes.ndim == 2
+        assert len(codes) == rows.shape[0]
+        assert codes.dtype == np.float32
+        assert np.isfinite(codes).all()
+        np.testing.assert_array_equal(codes, method.embed(modality, rows))
+
+    @pytest.mark.parametrize("modality", ["image", "text"])
+    def test_a_row_is_embedded_alone_as_among_others(self, name, fitted, counts_dataset, modality) -> None:
+        method, rows = fitted(name, counts_dataset), rows_of(counts_dataset, modality)
+        np.testing.assert_allclose(method.embed(modality, rows[::3]), method.embed(modality, rows)[::3], atol=1e-5)
+        assert method.embed(modality, rows[:0]).shape == (0, method.embed(modality, rows[:1]).shape[1])
+
+    @pytest.mark.parametrize("modality", ["image", "text"])
+    def test_width_of_numbers_does_not_matter(self, name, fitted, counts_dataset, modality) -> None:
+        method, rows = fitted(name, counts_dataset), rows_of(counts_dataset, modality)
+        narrow, wide = (method.embed(modality, rows.astype(kind)) for kind in (np.float32, np.float64))
+        np.testing.assert_allclose(narrow, wide, rtol=1e-4, atol=1e-4)
+
+    def test_represent_gives_comparable_codes(self, name, fitted, dense_dataset) -> None:
+        queries, gallery = rows_of(dense_dataset, "image")[:7], rows_of(dense_dataset, "text")[:9]
+        left, right = fitted(name, dense_dataset).represent("image", "text", queries, gallery)
+        assert (len(left), len(right)) == (7, 9)
+        assert left.shape[1] == right.shape[1]
+
+    def test_unfitted_methods_say_so(self, name, make, tmp_path) -> None:
+        with pytest.raises(NotFittedError, match=r"not fitted yet; call fit\(dataset\) first"):
+            make(name).embed("image", np.zeros((1, 12)))
+        with pytest.raises(NotFittedError):
+            save_model(make(name), tmp_path / "model")
+
+    def test_bad_rows_are_refused(self, name, fitted, counts_dataset) -> None:
+        method = fitted(name, counts_dataset)
+        with pytest.raises(DataError, match="knows no modality 'smell'; it knows image, text"):
+            method.embed("smell", np.zeros((1, 12)))
+        with pytest.raises(DataError, match=r"shape \(1, 13\); this model takes 12 columns"):
+            method.embed("image", np.zeros((1, 13)))
+        with pytest.raises(DataError, match="takes 12 columns"):
+            method.embed("image", np.zeros(12))
+        with pytest.raises(DataError, match="not finite"):
+            method.embed("image", np.full((1, 12), np.nan))
+
+
+class TestFolder:
+    def test_a_loaded_model_is_the_saved_one(self, name, fitted, counts_dataset, tmp_path) -> None:
+        method = fitted(name, counts_dataset, TRANSDUCTIVE)
+        save_model(method, tmp_path / "model")
+        loaded = load_model(tmp_path / "model")
+        assert type(loaded) is type(method)
+        assert loaded.registry_name == name
+        assert loaded.get_params() == method.get_params()
+        assert loaded.similarity == method.similarity
+        assert loaded.record_ == method.record_
+        assert learned(loaded) == learned(method)
+        for modality in ("image", "text"):
+            rows = rows_of(counts_dataset, modality)
+            np.testing.assert_array_equal(loaded.embed(modality, rows), method.embed(modality, rows))
+
+    def test_truncated_weights_are_refused(self, name, fitted, counts_dataset, tmp_path) -> None:
+        save_model(fitted(name, counts_dataset), tmp_path / "model")
+        weights = tmp_path / "model" / "weights.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-1])
+        with pytest.raises(DataError, match=r"weights\.safetensors cannot be read .* fit the model again"):
+            load_model(tmp_path / "model")
+
+
+def unchanged(draft):
+    return draft
+
+
+def without_labels(draft):
+    return synthetic.replace(draft, labels=[None] * len(draft.ids))
+
+
+def double_test_rows(draft):
+    """Change every test row, to another valid one."""
+    rows = draft.modalities["image"]
+    values = np.where((np.asarray(draft.splits) == "test")[:, None], 2 * rows.values + 1, rows.values)
+    changed = synthetic.ModalityRows(rows.kind, values.astype(rows.values.dtype))
+    return synthetic.replace(draft, modalities={**draft.modalities, "image": changed})

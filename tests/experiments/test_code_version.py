@@ -1,0 +1,31 @@
+import importlib
+
+from diptych.experiments import code_version
+
+
+def fresh_version(module):
+    importlib.invalidate_caches()
+    code_version.code_version.cache_clear()
+    code_version._source.cache_clear()
+    return code_version.code_version(module)
+
+
+def test_it_follows_imports_but_not_the_registry():
+    reached = code_version._closure("diptych.methods.base")
+    assert {"diptych.methods.base", "diptych.data.protocol", "diptych.evaluation.evaluator"} <= reached
+    assert "diptych.methods.registry" not in reached
+    assert "diptych.experiments.compare" not in reached
+
+
+def test_it_changes_with_the_method_and_with_what_the_method_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "foreign_method.py"
+    source.write_text("import numpy\nfrom diptych.state import pack\n")
+    before = fresh_version("foreign_method")
+    assert fresh_version("foreign_method") == before
+    source.write_text("import numpy\nfrom diptych.state import pack  # changed\n")
+    changed = fresh_version("foreign_method")
+    assert changed != before
+    source.write_text("import numpy\n")
+    without = fresh_version("foreign_method")
+    assert len({before, changed, without}) == 3

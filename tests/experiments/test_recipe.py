@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+
+from diptych.errors import ConfigError
+from diptych.experiments import Recipe, load_recipe
+from diptych.methods import registry
+
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
+
+
+def write(tmp_path, text):
+    path = tmp_path / "recipe.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_recipe_is_read_whole(tmp_path):
+    path = write(
+        tmp_path,
+        """
+        methods = ["steady", "seeded"]
+        seeds = [3, 4]
+        split = "val"
+        modalities = ["image", "text"]
+        [protocol]
+        unlabelled = "train"
+        label_share = 0.5
+        [params.seeded]
+        noise = 0.1
+        """,
+    )
+    recipe = load_recipe(path)
+    assert recipe.methods == ("steady", "seeded")
+    assert recipe.seeds == (3, 4)
+    assert recipe.split == "val"
+    assert recipe.protocol.unlabelled == "train"
+    assert recipe.protocol.label_share == 0.5
+    assert recipe.params == {"seeded": {"noise": 0.1}}
+
+
+def test_all_methods_and_none_named_are_the_same(tmp_path):
+    assert load_recipe(write(tmp_path, 'methods = "all"')).method_names == tuple(registry.names())
+    assert Recipe().method_names == tuple(registry.names())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("method = ['steady']", ["'method'", "methods"]),
+        ("[protocol]\nunlabeled = 'none'", ["'protocol.unlabeled'", "protocol.unlabelled"]),
+        ("[params.nobody]\nx = 1", ["no method 'nobody'"]),
+        ("methods = ['stedy']", ["did you mean 'steady'"]),
+        ("seeds = [0, 'a']", ["'seeds'", "'a'"]),
+        ("seeds = [true]", ["'seeds'", "True"]),
+        ("seeds = []", ["no seed"]),
+        ("seeds = [1, 1]", ["twice"]),
+        ("seeds = [-1]", ["-1"]),
+        ("split = 'tset'", ["'tset'", "test"]),
+        ("[protocol]\nlabels_per_class = 'many'", ["labels_per_class", "many"]),
+        ("[protocol]\nunlabelled = 'some'", ["'some'", "test-features"]),
+        ("params = 3", ["'params'", "table"]),
+        ("seeds = [", ["not valid TOML"]),
+    ],
+)
+def test_what_means_nothing_is_refused_with_the_file_named(tmp_path, text, words):
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(path)
+    for word in [*words, str(path)]:
+        assert word in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.toml cannot be read"):
+        load_recipe(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_the_recipes_of_the_repository_load(path, monkeypatch):
+    monkeypatch.undo()  # back to the real methods
+    assert load_recipe(path).seeds

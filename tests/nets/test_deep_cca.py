@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+import scipy.linalg
+import torch
+from cca_zoo.linear import CCA, RidgeCCA
+from torch.testing import assert_close
+
+from diptych.errors import ConfigError, FitError
+from diptych.nets import DeepCCA, DeepCCAObjective, canonical_correlations
+from nets.enumeration import seeded
+
+
+def views(rows=60, first=4, second=3, seed=0):
+    random = seeded(seed)
+    shared = torch.randn(rows, 3, generator=random, dtype=torch.float64)
+    return tuple(
+        shared @ torch.randn(3, width, generator=random, dtype=torch.float64)
+        + torch.randn(rows, width, generator=random, dtype=torch.float64)
+        for width in (first, second)
+    )
+
+
+def by_inverse_roots(first, second, ridge):
+    """T as the paper writes it, with its singular vectors."""
+    X, Y = (np.asarray(v - v.mean(0)) for v in (first, second))
+    n = len(X) - 1
+    roots = [np.real(scipy.linalg.inv(scipy.linalg.sqrtm(V.T @ V / n + ridge * np.eye(V.shape[1])))) for V in (X, Y)]
+    U, D, Vt = np.linalg.svd(roots[0] @ (X.T @ Y / n) @ roots[1], full_matrices=False)
+    return X, Y, n, roots, U, D, Vt
+
+
+@pytest.mark.parametrize("ridge", [1e-4, 0.5])
+def test_values_equal_the_formula_with_inverse_roots(ridge):
+    first, second = views()
+    expected = by_inverse_roots(first, second, ridge)[5]
+    assert_close(canonical_correlations(first, second, ridge), torch.from_numpy(expected.copy()))
+
+
+def test_linear_case_equals_an_independent_library():
+    first, second = views()
+    arrays = [first.numpy(), second.numpy()]
+    plain = CCA(n_components=3).fit(arrays)
+    left, right = plain.transform(arrays)
+    pearson = [np.corrcoef(left[:, k], right[:, k])[0, 1] for k in range(3)]
+    assert_close(canonical_correlations(first, second, 0.0), torch.tensor(pearson), atol=1e-8, rtol=0)
+
+
+def test_linear_ridge_case_equals_an_independent_library():
+    first, second = (v - v.mean(0) for v in views())
+    shrinkage = 0.2
+    ridge = shrinkage / (1 - shrinkage)
+    peer = RidgeCCA(n_components=3, shrinkage=shrinkage).fit([first.numpy(), second.numpy()])
+    a, b = (torch.from_numpy(np.asarray(w)) for w in peer.weights_)
+    n = len(first) - 1
+    cross = (a * (first.T @ second / n @ b)).sum(0)
+    norms = [
+        (w * ((v.T @ v / n + ridge * torch.eye(v.shape[1], dtype=torch.float64)) @ w)).sum(0).sqrt()
+        for v, w in ((first, a), (second, b))
+    ]
+    assert_close(canonical_correlations(first, second, ridge), cross / norms[0] / norms[1], atol=1e-8, rtol=0)
+
+
+def test_invertible_maps_leave_unregularised_values():
+    first, second = views()
+    mixed = first @ torch.randn(4, 4, generator=seeded(1), dtype=torch.float64) + 5.0
+    assert_close(canonical_correlations(mixed, second, 0.0), canonical_correlations(first, second, 0.0))
+
+
+@pytest.mark.parametrize("components", [1, 2, None])
+def test_gradcheck(components):
+    first, second = (v.requires_grad_() for v in views(12))
+    assert torch.autograd.gradcheck(lambda a, b: canonical_correlations(a, b, 0.1)[:components].sum(), (first, second))
+
+
+def test_gradient_equals_the_formula_of_the_paper():
+    first, second = (v.requires_grad_() for v in views())
+    canonical_correlations(first, second, 0.1).sum().backward()
+    X, Y, n, roots, U, D, Vt = by_inverse_roots(first.detach(), second.detach(), 0.1)
+    cross = roots[0] @ U @ Vt @ roots[1]
+    own = -0.5 * roots[0] @ U @ np.diag(D) @ U.T @ roots[0]
+    assert_close(first.grad, torch.from_numpy((2 * X @ own + Y @ cross.T) / n))
+
+
+def test_equal_eigenvalues_do_not_break_the_gradient():
+    base = torch.linalg.qr(torch.randn(20, 4, generator=seeded(), dtype=torch.float64))[0]
+    base = torch.linalg.qr(base - base.mean(0))[0].requires_grad_()
+    values = canonical_correlations(base, base, 1e-4)
+    assert_close(values, values[0].detach().expand(4), atol=1e-9, rtol=0)
+    values.sum().backward()
+    assert torch.isfinite(base.grad).all()
+    assert base.grad.abs().max() < 1.0
+
+
+def test_singular_covariance_without_ridge_is_explained():
+    first, second = views()
+    with pytest.raises(FitError, match="raise the regularisation"):
+        canonical_correlations(first * torch.tensor([1.0, 1.0, 1.0, 0.0]), second, 0.0)
+
+
+def test_objective_sums_the_leading_values_and_training_raises_them():
+    first, second = views(200, 6, 5)
+    net = DeepCCA({"a": (6, 16, 2), "b": (5, 16, 2)}, seeded()).double()
+    objective = DeepCCAObjective(net, {"a": first, "b": second}, components=1)
+    with torch.no_grad():
+        expected = canonical_correlations(net.code("a", first), net.code("b", second))[0]
+    figures = objective.gradients(torch.arange(200), 0, seeded())
+    assert_close(figures["loss"], -expected)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    for step in range(60):
+        optimizer.zero_grad()
+        figures = objective.gradients(torch.arange(200), step, seeded())
+        optimizer.step()
+    assert figures["mean_correlation"] > expected + 0.05
+
+
+def test_single_precision_nets_get_finite_gradients():
+    net = DeepCCA({"a": (6, 8, 2), "b": (5, 8, 2)}, seeded())
+    first, second = (v.float() for v in views(50, 6, 5))
+    DeepCCAObjective(net, {"a": first, "b": second}).gradients(torch.arange(50), 0, seeded())
+    assert all(p.grad.dtype == torch.float32 and torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+def test_mistakes_are_named():
+    with pytest.raises(ConfigError, match="equally wide outputs"):
+        DeepCCA({"a": (3, 2), "b": (3, 4)}, seeded())
+    with pytest.raises(ConfigError, match="'c' is unknown"):
+        DeepCCA({"a": (3, 2), "b": (3, 2)}, seeded()).code("c", torch.zeros(1, 3))

@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from diptych.errors import DataError
+from diptych.nets import JoinedRows, SparseRows, in_chunks
+
+
+def test_sparse_rows_become_the_same_dense_rows():
+    dense = np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0], [4, 5, 6]])
+    source = SparseRows(sp.csr_array(dense), torch.float64)
+    rows = torch.tensor([3, 0, 3, 2])
+    assert len(source) == 4
+    assert torch.equal(source[rows], torch.from_numpy(dense).double()[rows])
+
+
+def test_joined_rows_stand_side_by_side():
+    left, right = torch.arange(6).reshape(3, 2), torch.arange(3).reshape(3, 1)
+    joined = JoinedRows([left, right])
+    assert len(joined) == 3
+    assert torch.equal(joined[torch.tensor([2, 0])], torch.tensor([[4, 5, 2], [0, 1, 0]]))
+
+
+def test_unpaired_sources_are_refused():
+    with pytest.raises(DataError, match=r"\[3, 2\] rows"):
+        JoinedRows([torch.zeros(3, 1), torch.zeros(2, 1)])
+
+
+@pytest.mark.parametrize("size", [1, 4, 10, 100])
+def test_chunks_cover_every_row_once_and_in_order(size):
+    rows = torch.arange(10.0).reshape(10, 1)
+    assert torch.equal(in_chunks(lambda x: 2 * x, rows, size), 2 * rows)
