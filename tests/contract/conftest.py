@@ -48,7 +48,7 @@ def fitted(make):
     done: dict[tuple, Method] = {}
 
     def fit(name: str, dataset: Dataset, protocol: Protocol | None = None) -> Method:
-        key = (name, dataset.path, protocol)
+        key = (name, dataset.fingerprint, protocol)
         if key not in done:
             done[key] = make(name).fit(dataset, protocol)
         return done[key]

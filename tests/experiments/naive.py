@@ -4,7 +4,7 @@ import numpy as np
 
 
 def naive_map(queries, gallery, query_labels, gallery_labels, k=None) -> float:
-    """MAP@k with the hits inside the list as denominator; labels are sets; queries and items without any are left out."""
+    """MAP@k, divided by the hits inside the list; labels are sets, and whatever has none is left out."""
     gallery_kept = [j for j, labels in enumerate(gallery_labels) if labels]
     scores = []
     for i, labels in enumerate(query_labels):

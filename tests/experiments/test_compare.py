@@ -12,7 +12,11 @@ from diptych.experiments import run_store as run_store_module
 from diptych.methods.model_folder import load_model
 from experiments.fakes import fits
 
-BOTH = Recipe(methods=("steady", "seeded"), seeds=(0, 1, 2))
+
+@pytest.fixture
+def both():
+    """A method that no seed changes and one under three seeds."""
+    return Recipe(methods=("steady", "seeded"), seeds=(0, 1, 2))
 
 
 class Diary(Watcher):
@@ -34,8 +38,8 @@ class Diary(Watcher):
         self.events.append(("failed", run.name, reason))
 
 
-def test_results_have_the_promised_shape(tmp_path, counts_dataset):
-    results = compare_methods(counts_dataset, BOTH, tmp_path)
+def test_results_have_the_promised_shape(both, tmp_path, counts_dataset):
+    results = compare_methods(counts_dataset, both, tmp_path)
     assert json.loads((tmp_path / "results.json").read_text()) == results
     assert results["dataset"]["name"] == "synthetic"
     assert results["dataset"]["fingerprint"] == counts_dataset.fingerprint
@@ -65,8 +69,8 @@ def test_results_have_the_promised_shape(tmp_path, counts_dataset):
     assert len(results["comparisons"]["against_best"]) == 1
 
 
-def test_seeds_are_averaged_and_their_spread_is_that_of_the_runs(tmp_path, counts_dataset):
-    results = compare_methods(counts_dataset, BOTH, tmp_path)
+def test_seeds_are_averaged_and_their_spread_is_that_of_the_runs(both, tmp_path, counts_dataset):
+    results = compare_methods(counts_dataset, both, tmp_path)
     block = results["methods"]["seeded"]
     averages = [run["average_map"] for run in block["runs"]]
     for run, average in zip(block["runs"], averages, strict=True):
@@ -78,11 +82,11 @@ def test_seeds_are_averaged_and_their_spread_is_that_of_the_runs(tmp_path, count
     assert block["average"]["map_std_over_seeds"] == pytest.approx(np.std(averages, ddof=1))
 
 
-def test_what_is_finished_is_not_fitted_again(tmp_path, counts_dataset, log):
-    first = compare_methods(counts_dataset, BOTH, tmp_path)
+def test_what_is_finished_is_not_fitted_again(both, tmp_path, counts_dataset, log):
+    first = compare_methods(counts_dataset, both, tmp_path)
     assert fits(log) == ["steady", "seeded0", "seeded1", "seeded2"]
     diary = Diary()
-    second = compare_methods(counts_dataset, BOTH, tmp_path, watcher=diary)
+    second = compare_methods(counts_dataset, both, tmp_path, watcher=diary)
     assert len(fits(log)) == 4
     assert {event[0] for event in diary.events} == {"kept"}
     assert second == first

@@ -89,7 +89,7 @@ def test_chance_is_what_the_evaluation_says_it_is(gaps_dataset):
 
 
 def test_a_model_is_not_scored_on_modalities_it_lacks(three_dataset, counts_dataset):
-    with pytest.raises(DataError, match="joins 'audio', which .* lacks; it has image, text"):
+    with pytest.raises(DataError, match=r"joins 'audio', which .* lacks; it has image, text"):
         evaluate_model(fitted(three_dataset), counts_dataset)
 
 

@@ -146,7 +146,7 @@ def _in_a_process(root, queue):
 
 def test_processes_that_want_the_same_stage_train_it_once(tmp_path):
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["diptych.training"])
+    context.set_forkserver_preload(["diptych.training", "torch._dynamo"])
     queue = context.Queue()
     processes = [context.Process(target=_in_a_process, args=(str(tmp_path), queue)) for _ in range(2)]
     for process in processes:

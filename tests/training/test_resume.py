@@ -55,7 +55,7 @@ def test_noise_and_dropout_matter(tmp_path):
 def processes():
     """Processes that start with torch already imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["diptych.training"])
+    context.set_forkserver_preload(["diptych.training", "torch._dynamo"])
     return context
 
 

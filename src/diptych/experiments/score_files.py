@@ -45,7 +45,7 @@ def read_scores(folder: Path) -> ModelScores:
         content["normalised"] = _build(DirectionScores, content["normalised"])
         content["instance"] = _build(InstanceScores, content["instance"])
         return ModelScores(**content)
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"the scores in {folder} cannot be read ({error}).") from None
 
 

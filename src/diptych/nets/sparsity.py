@@ -7,7 +7,7 @@ from diptych.errors import ConfigError
 
 
 class SparsityPenalty(nn.Module):
-    """Pulls the mean activity q of every hidden unit towards a target ρ (Lee et al. 2008; rule of CMDN's toolkit).
+    """Pulls the mean activity q of every hidden unit towards a target ρ (Lee et al. 2007; rule of CMDN's toolkit).
 
     q ← decay·q + (1 − decay)·mean over the batch of p(h = 1 | v), starting at ρ;  s = cost·(q − ρ)/(q(1 − q)).
 

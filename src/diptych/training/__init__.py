@@ -8,7 +8,6 @@ from diptych.training.device import pick_device
 from diptych.training.history import History
 from diptych.training.loop import train
 from diptych.training.objective import Figures, LossObjective, Objective
-from diptych.training.progress import Progress, silent
 from diptych.training.schedules import Constant, Exponential, InverseT, Ramp, Schedule
 from diptych.training.settings import LoopSettings
 
@@ -22,7 +21,6 @@ __all__ = [
     "LoopSettings",
     "LossObjective",
     "Objective",
-    "Progress",
     "Ramp",
     "Schedule",
     "StageCache",
@@ -30,7 +28,6 @@ __all__ = [
     "default_cache_root",
     "pick_device",
     "read_checkpoint",
-    "silent",
     "stage_key",
     "train",
     "train_cached",

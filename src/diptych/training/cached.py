@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from diptych.progress import Progress, silent
 from diptych.training.bundle import hash_tensors
 from diptych.training.cache import Input, StageCache, stage_key
 from diptych.training.history import History
 from diptych.training.loop import Validate, train
 from diptych.training.objective import Objective
-from diptych.training.progress import Progress, silent
 from diptych.training.settings import LoopSettings
 
 RowsT = TypeVar("RowsT")

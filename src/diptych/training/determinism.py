@@ -30,15 +30,14 @@ def reproducible(device: torch.device) -> Iterator[torch.Generator]:
 
     Inside, torch uses algorithms that add in a fixed order, and warns where it has none.
     """
-    was_strict = torch.are_deterministic_algorithms_enabled()
-    was_warning = torch.is_deterministic_algorithms_warn_only_enabled()
+    was_strict = torch.get_deterministic_debug_mode()
     memory: Any = torch.utils.deterministic
     was_filling = memory.fill_uninitialized_memory
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else [], device_type="cuda"):
         try:
-            torch.use_deterministic_algorithms(True, warn_only=True)
+            torch.set_deterministic_debug_mode("warn")
             memory.fill_uninitialized_memory = False  # it would write every new tensor twice
             yield torch.Generator(device)
         finally:
             memory.fill_uninitialized_memory = was_filling
-            torch.use_deterministic_algorithms(was_strict, warn_only=was_warning)
+            torch.set_deterministic_debug_mode(was_strict)

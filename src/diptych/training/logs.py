@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from diptych.atomic import write_text
 from diptych.errors import ConfigError
+from diptych.training.bundle import delete_unfinished
 from diptych.training.history import History
 
 Row = dict[str, float]
@@ -23,6 +24,7 @@ class CsvLog:
         self.path = path
         self.rows = rows
         self.columns: list[str] = []
+        delete_unfinished(path)
         self._rewrite()
 
     def append(self, row: Row) -> None:

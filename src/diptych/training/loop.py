@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import torch
 
 from diptych.errors import ConfigError, FitError
+from diptych.progress import Progress, silent
 from diptych.training.batches import BatchOrder
 from diptych.training.breakdown import Breakdown, require_finite_weights
 from diptych.training.checkpoint import Resume, resume_run, write_checkpoint
@@ -23,7 +24,6 @@ from diptych.training.history import History
 from diptych.training.logs import RunLog
 from diptych.training.objective import Objective
 from diptych.training.optimizer import set_rate_and_momentum
-from diptych.training.progress import Progress, silent
 from diptych.training.run import Run
 from diptych.training.settings import LoopSettings
 

@@ -241,6 +241,8 @@ def test_documents_make_partners(tmp_path):
     (tmp_path / "doc.txt").write_text("\n".join("aabbccddeeff") + "\n")
     dataset = arrays_with_labels(tmp_path, None, documents=tmp_path / "doc.txt")
     assert dataset.everything.documents.tolist() == list("aabbccddeeff")
+    assert dataset.splits[::2].tolist() == dataset.splits[1::2].tolist(), "partners must not be parted"
+    assert set(dataset.splits.tolist()) == {"train", "val", "test"}
 
 
 def test_a_colon_in_a_file_name_is_no_part(tmp_path):

@@ -169,8 +169,8 @@ COLUMNS = {
     ),
     "negative label": ({"labels": text("y.txt", "0\n1\n-1\n0\n")}, r"y\.txt: row 2 has the label -1.*missing_label=-1"),
     "unknown class": (
-        {"labels": text("y.txt", "a\nb\nc\na\n"), "classes": ["a", "b"]},
-        r"y\.txt: row 2 \(item '2'\) has the class 'c', which is not among the 2 known classes",
+        {"labels": text("y.txt", "a\nb\nc\na\n"), "classes": ["a", "b"], "ids": text("i.txt", "p\nq\nr\ns\n")},
+        r"y\.txt: row 2 has the class 'c', which is not among the 2 known classes",
     ),
     "unused class": ({"labels": text("y.txt", "a\na\na\na\n"), "classes": ["a", "b"]}, "no item carries the class 'b'"),
     "many columns": ({"labels": text("y.csv", "a,b\n1,2\n")}, r"y\.csv has 2 columns \(a, b\); name one"),

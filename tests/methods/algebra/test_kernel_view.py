@@ -82,7 +82,7 @@ def test_projection_equals_the_doubly_centred_kernel_on_either_path(rows, name):
     kernel, training, new = kernels(name)[0], rows[0][0], rows[1][0]
     gram = kernel(training, training)
     view = full_view(gram)
-    weights, offset = view.dual(np.eye(view.rank)[:, :5])
+    weights, offset = view.dual(np.eye(len(view.values))[:, :5])
     np.testing.assert_allclose(gram @ weights - offset, centre(gram) @ weights, atol=1e-9)
     new_gram = kernel(new, training)
     expected = centre_with_training_statistics(new_gram, gram) @ weights

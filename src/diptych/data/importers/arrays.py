@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from diptych.data.dataset import SPLITS, Dataset
 from diptych.data.importers.label_column import LabelColumn, read_labels
 from diptych.data.importers.modality_rows import item_count, modality_rows
@@ -57,7 +55,7 @@ def import_arrays(
         splits: "train", "val" or "test" per item; left out, items are split by seed within each class, and
             unlabelled items stay in training when others have labels, for nothing can be measured on them.
         ids: one id per item; left out, items are numbered from 0.
-        documents: items with the same value are partners.
+        documents: items with the same value are partners, which a split by seed never parts.
         metadata: free columns to keep, by name.
         classes: the class names in order.
         label_separator: what stands between several labels in one cell.
@@ -97,20 +95,22 @@ def import_arrays(
         )
     given_splits = _splits(cells["splits"], used["splits"]) if "splits" in cells else None
     item_ids = _texts(cells["ids"], used["ids"]) if "ids" in cells else [str(row) for row in range(count)]
+    partners = _texts(cells["documents"], used["documents"]) if "documents" in cells else item_ids
     draft = Draft(
         name=name or Path(out).resolve().name,
         ids=item_ids,
-        splits=given_splits or _split_by_seed(found_labels.names, seed, val_share, test_share),
+        splits=given_splits or _split_by_seed(found_labels.names, partners, seed, val_share, test_share),
         labels=found_labels.names,
         classes=found_labels.classes,
         modalities=rows,
-        documents=_texts(cells["documents"], used["documents"]) if "documents" in cells else None,
+        documents=partners,
         metadata={key: _column(reference, count, first) for key, reference in extra.items()},
         source={
             "importer": "arrays",
             "files": describe_files([r.path for r in (*sources.values(), *used.values(), *extra.values())]),
             "features": {m: _brief(source) for m, source in sources.items()},
-            "columns": {role: _brief(reference) for role, reference in (used | extra).items()},
+            "columns": {role: _brief(reference) for role, reference in used.items()},
+            "metadata": {key: _brief(reference) for key, reference in extra.items()},
             "split": "given" if given_splits else {"seed": seed, "val_share": val_share, "test_share": test_share},
         },
         origin=str(used.get("ids", used.get("labels", first))),
@@ -150,10 +150,14 @@ def _splits(cells: Sequence[Any], reference: Reference) -> list[str]:
     return [_SPLIT_WORDS[word] for word in words]
 
 
-def _split_by_seed(names: Sequence[Sequence[str]], seed: int, val_share: float, test_share: float) -> list[str]:
-    """Split within each class, several labels counting as their first; unlabelled items stay in training."""
-    splits = np.full(len(names), "train", dtype="<U5")
-    chosen = [row for row, found in enumerate(names) if found] or list(range(len(names)))
-    strata = [names[row][0] if names[row] else None for row in chosen]
-    splits[chosen] = stratified_split(strata, seed, val_share, test_share)
-    return [str(split) for split in splits]
+def _split_by_seed(
+    names: Sequence[Sequence[str]], documents: Sequence[str], seed: int, val_share: float, test_share: float
+) -> list[str]:
+    """Split documents whole within each class, several labels counting as their first; unlabelled ones train."""
+    stratum: dict[str, str | None] = {}
+    for document, found in zip(documents, names, strict=True):
+        stratum[document] = stratum.get(document) or (found[0] if found else None)
+    chosen = [document for document, name in stratum.items() if name is not None] or list(stratum)
+    drawn = stratified_split([stratum[document] for document in chosen], seed, val_share, test_share)
+    split_of = dict(zip(chosen, drawn.tolist(), strict=True))
+    return [split_of.get(document, "train") for document in documents]

@@ -46,6 +46,13 @@ def read_labels(
         return LabelColumn(names, sorted(distinct, key=_numbers_first))
     if distinct and not distinct & set(classes) and all(name.isdigit() for name in distinct):
         return LabelColumn(_count_into(names, classes, origin), list(classes))
+    for row, found in enumerate(names):
+        unknown = [name for name in found if name not in classes]
+        if unknown:
+            raise DataError(
+                f"{origin}: row {row} has the class '{unknown[0]}', which is not among the {len(classes)} known "
+                f"classes ({', '.join(classes[:12])}); correct it or add the class."
+            )
     return LabelColumn(names, list(classes))
 
 
