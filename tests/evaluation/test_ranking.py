@@ -123,7 +123,10 @@ def test_identical_items_are_tied_wherever_they_stand_in_the_matrix_product(dime
     codes = random.integers(3, size=203)
     queries = random.normal(size=(45, dimensions))
     query_labels, gallery_labels = labels(random.integers(3, size=45)), labels(codes)
-    found = collect(queries, distinct[copies], query_labels, gallery_labels)
+    gallery = distinct[copies]
+    gallery[:, 0] = random.choice([0.0, -0.0], size=203)  # equal, though not in their bits
+    found = collect(queries, gallery, query_labels, gallery_labels)
+    distinct[:, 0] = 0.0
     units = distinct / np.linalg.norm(distinct, axis=1, keepdims=True)
     similarities = (queries @ units.T)[:, copies]
     assert found == naive(similarities, query_labels, gallery_labels)

@@ -23,14 +23,15 @@ def test_with_nothing_missing_the_joint_code_is_the_posterior(rbm):
     assert torch.equal(found.visible["text"], known["text"])
 
 
-def test_ten_rounds_equal_the_loop_by_hand(rbm):
+@pytest.mark.parametrize("rounds", [0, 1, 2, 10])
+def test_rounds_equal_the_loop_by_hand(rbm, rounds):
     image = rows(4)
     W = {name: rbm.weight.detach()[rbm.columns(name)] for name in rbm.groups}
     text = torch.zeros(6, 3, dtype=torch.float64)
-    for _ in range(10):
+    for _ in range(rounds):
         h = torch.sigmoid(image @ W["image"] + text @ W["text"] + rbm.hidden_bias.detach())
         text = torch.sigmoid(h @ W["text"].t() + rbm.visible_bias.detach()[rbm.columns("text")])
-    found = complete(rbm, {"image": image})
+    found = complete(rbm, {"image": image}, rounds)
     assert_close(found.visible["text"], text)
     assert torch.equal(found.visible["image"], image)
 

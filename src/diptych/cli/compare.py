@@ -22,7 +22,8 @@ from diptych.cli.options import (
     UnlabelledOption,
     changed_protocol,
 )
-from diptych.cli.tables import output_console, results_table
+from diptych.cli.results_table import print_results
+from diptych.cli.tables import output_console
 from diptych.data import Dataset
 from diptych.errors import ConfigError
 from diptych.experiments import Recipe, compare_methods, load_recipe
@@ -77,7 +78,7 @@ def run_comparison(dataset: Dataset, recipe: Recipe, out: Path, *, fresh: bool =
     if as_json:
         typer.echo(json.dumps(results, indent=2, ensure_ascii=False))
     else:
-        output_console().print(results_table(results))
+        print_results(results, output_console())
     messages.print(f"report: {escape(str(out / 'report.html'))}", soft_wrap=True, highlight=False)
     if results["failures"]:
         names = ", ".join(results["failures"])

@@ -64,8 +64,8 @@ def best_rank_distribution(relevant: Integers, gallery_size: int) -> Floats:
     ranks = np.arange(1, gallery_size + 1)
     within = np.zeros(gallery_size)
     for value, count in zip(values, times, strict=True):
-        # C(n−R, j) / C(n, j) as a running product; a factor is 0 once only relevant items are left.
-        factors = np.maximum(gallery_size - value - ranks + 1, 0) / (gallery_size - ranks + 1)
+        # C(n−R, j) / C(n, j) as a running product, which stays 0 once only relevant items are left.
+        factors = (gallery_size - value - ranks + 1) / (gallery_size - ranks + 1)
         within += count * (1.0 - np.cumprod(factors))
     return np.asarray(within / len(relevant))
 

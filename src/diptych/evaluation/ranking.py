@@ -127,7 +127,7 @@ def _rank(queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels:
     doubtful = np.unique(_touching(bits.ravel(), hits) // max(1, items))
     positions = _padded(hits, counts, items)
     if len(doubtful):
-        order = np.argsort(0.0 - gallery.compare(queries[doubtful]), axis=1, kind="stable")
+        order = np.argsort(-gallery.compare(queries[doubtful]), axis=1, kind="stable")
         ranked = np.take_along_axis(relevant[doubtful], order, axis=1)
         positions[doubtful] = _padded(np.flatnonzero(ranked), counts[doubtful], items, positions.shape[1])
     return HitPositions(positions, counts, items)
@@ -135,10 +135,10 @@ def _rank(queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels:
 
 def _sorted_keys(similarities: Floats, relevant: Booleans) -> Integers:
     """Sort each row by falling similarity, in place, with relevance written into the lowest bit."""
-    keys = np.subtract(0.0, similarities, out=similarities)  # not a negation, which would make -0.0 of 0.0
+    keys = np.negative(similarities, out=similarities)
     bits = keys.view(np.int64)
     np.bitwise_and(bits, -2, out=bits)
-    np.add(keys, 0.0, out=keys)  # the smallest negative number has just become -0.0, which sorts like 0.0
+    np.add(keys, 0.0, out=keys)  # makes 0.0 of -0.0, which sorts like it but has other bits
     np.bitwise_or(bits, relevant, out=bits)
     keys.sort(axis=1)
     return bits

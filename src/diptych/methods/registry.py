@@ -29,6 +29,11 @@ class Entry:
     extra: str | None = None
 
 
+def _deep(target: str, summary: str, defaults: Mapping[str, Any] | None = None) -> Entry:
+    """A method that needs torch."""
+    return Entry(f"diptych.methods.{target}", summary, defaults or {}, extra="deep")
+
+
 _METHODS: dict[str, Entry] = {
     "chance": Entry("diptych.methods.chance:Chance", "codes that know nothing, for the level below which nobody falls"),
     "cca-paper": Entry("diptych.methods.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
@@ -40,6 +45,15 @@ _METHODS: dict[str, Entry] = {
     "sm": Entry("diptych.methods.semantic:SemanticMatching", "class posteriors of each modality"),
     "scm": Entry("diptych.methods.semantic:SemanticCorrelationMatching", "class posteriors on top of CCA"),
     "jrl": Entry("diptych.methods.jrl:JRL", "joint representation learning with a graph"),
+    "bimodal-ae": _deep("bimodal_ae:BimodalAE", "bimodal autoencoder over two DBNs"),
+    "multimodal-dbn": _deep("multimodal_dbn:MultimodalDBN", "joint machine over two DBNs, generated codes"),
+    "multimodal-dbm": _deep("multimodal_dbm:MultimodalDBM", "deep Boltzmann machine over both modalities"),
+    "corr-ae": _deep("corr_ae:CorrAE", "correspondence autoencoder", {"variant": "corr"}),
+    "corr-cross-ae": _deep("corr_ae:CorrAE", "correspondence cross-autoencoder", {"variant": "cross"}),
+    "corr-full-ae": _deep("corr_ae:CorrAE", "correspondence full-autoencoder", {"variant": "full"}),
+    "dcca": _deep("dcca:DCCA", "deep canonical correlation analysis"),
+    "cmdn": _deep("cmdn:CMDN", "cross-media multiple deep networks"),
+    "base": _deep("base_network:BaseNetwork", "the base network of CDMLMR"),
 }
 
 

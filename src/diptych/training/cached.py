@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from diptych.progress import Progress, silent
 from diptych.training.bundle import hash_tensors
 from diptych.training.cache import Input, StageCache, stage_key
+from diptych.training.device import pick_device
 from diptych.training.history import History
 from diptych.training.loop import Validate, train
 from diptych.training.objective import Objective
@@ -70,7 +71,7 @@ def train_cached(
         else:
             tensors, record = entry
             objective.module.load_state_dict(tensors)
-            objective.module.eval()
+            objective.module.to(pick_device(settings.device)).eval()
             history = History.from_json(record["history"])
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)

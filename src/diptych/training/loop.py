@@ -52,7 +52,7 @@ def train(
         batches: The rows of each step; must depend on the step alone.
         count: Instead of `batches`, the number of rows: each step then gets row numbers, shuffled anew each epoch.
         validate: A score of the module as it is, higher is better; the best weights are kept and restored at the end.
-        folder: Where checkpoints and logs go. A stage that was interrupted there is resumed, a finished one is loaded.
+        folder: The stage's own, for checkpoints and logs; a stage interrupted there is resumed, a finished one loaded.
         stage: The stage's name, for messages and for telling checkpoints apart.
         key: A hash of what else decides the outcome (data, architecture); a checkpoint under another key is not used.
         resume: `same` run only, `changed` settings too, or `never`.

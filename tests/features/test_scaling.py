@@ -1,0 +1,117 @@
+"""Scaling: every recipe against its formula, and statistics of the training rows only."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from diptych.errors import ConfigError
+from diptych.features import Scaling, fit_scaling
+from diptych.seeding import generator
+from diptych.state import pack, unpack
+
+ROWS = generator(0, "scaling").gamma(2.0, size=(40, 5))
+OTHERS = generator(1, "scaling").gamma(2.0, size=(7, 5))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "transform"),
+    [
+        ("zscore", lambda x: x),
+        ("sqrt+zscore", np.sqrt),
+        ("log+zscore", lambda x: np.log(np.maximum(x, ROWS.min()))),
+        ("log1p+zscore", np.log1p),
+        ("tf+zscore", lambda x: x / x.sum(axis=1, keepdims=True)),
+    ],
+)
+def test_z_scores_are_scikit_learns_after_the_transform(recipe: str, transform) -> None:
+    expected = StandardScaler().fit(transform(ROWS)).transform(transform(OTHERS))
+    np.testing.assert_allclose(fit_scaling(ROWS, "dense", recipe)(OTHERS), expected, atol=1e-12)
+
+
+def test_minmax_clips_to_the_training_range() -> None:
+    expected = MinMaxScaler(clip=True).fit(ROWS).transform(OTHERS * 3 - 1)
+    np.testing.assert_allclose(fit_scaling(ROWS, "dense", "minmax")(OTHERS * 3 - 1), expected, atol=1e-12)
+
+
+def test_none_changes_nothing() -> None:
+    np.testing.assert_array_equal(fit_scaling(ROWS, "dense", "none")(OTHERS), OTHERS)
+
+
+def test_a_bare_transform_with_none_is_only_the_transform() -> None:
+    np.testing.assert_allclose(fit_scaling(ROWS, "dense", "sqrt+none")(OTHERS), np.sqrt(OTHERS))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "recipe"),
+    [
+        (np.array([[1, 0], [3, 2]]), "counts", "log1p+zscore"),
+        (np.array([[-1.0, 0.5], [0.2, 3.0]]), "dense", "zscore"),
+        (np.array([[0.25, 0.75], [0.5, 0.5]]), "dense", "log+zscore"),
+        (np.array([[0.0, 1.0], [0.5, 0.5]]), "dense", "sqrt+zscore"),
+        (np.array([[0.0, 0.9], [0.5, 0.5]]), "dense", "zscore"),
+    ],
+)
+def test_auto_reads_what_rows_are(rows, kind, recipe: str) -> None:
+    assert fit_scaling(rows, kind).recipe == recipe
+
+
+def test_statistics_come_from_the_fitted_rows_alone() -> None:
+    scaling = fit_scaling(ROWS, "dense")
+    before = scaling(OTHERS[:1])
+    scaling(1e6 * OTHERS)
+    np.testing.assert_array_equal(scaling(OTHERS[:1]), before)
+
+
+def test_sparse_and_dense_rows_are_scaled_alike() -> None:
+    counts = generator(2, "scaling").poisson(1.0, size=(30, 6))
+    sparse = sp.csr_array(counts)
+    for recipe in ("log1p+zscore", "tf+zscore", "minmax", "log+zscore"):
+        expected = fit_scaling(counts, "counts", recipe)(counts)
+        actual = fit_scaling(sparse, "counts", recipe)(sparse)
+        np.testing.assert_allclose(actual, expected, atol=1e-12)
+        assert actual.dtype == np.float64
+
+
+def test_constant_columns_stay_at_zero() -> None:
+    rows = np.column_stack([ROWS[:, 0], np.full(40, 0.1), np.full(40, 1e8)])
+    for recipe in ("zscore", "minmax"):
+        np.testing.assert_allclose(fit_scaling(rows, "dense", recipe)(rows)[:, 1:], 0.0, atol=1e-6)
+
+
+def test_empty_documents_are_kept() -> None:
+    rows = np.array([[0, 0], [1, 3]])
+    assert np.isfinite(fit_scaling(rows, "counts", "tf+zscore")(rows)).all()
+    assert np.isfinite(fit_scaling(rows, "counts", "log+zscore")(rows)).all()
+
+
+@pytest.mark.parametrize("recipe", ["zscores", "sqrt", "sqrt+log+zscore", "zscore+sqrt", "", "cube+zscore"])
+def test_unknown_recipes_are_refused(recipe: str) -> None:
+    with pytest.raises(ConfigError, match="is unknown; write one of zscore, minmax, none"):
+        fit_scaling(ROWS, "dense", recipe)
+
+
+def test_a_scaling_survives_being_saved() -> None:
+    scaling = fit_scaling(ROWS, "dense", "log+zscore")
+    again = unpack(*pack(scaling))
+    assert isinstance(again, Scaling)
+    np.testing.assert_array_equal(again(OTHERS), scaling(OTHERS))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6)),
+    st.sampled_from(["auto", "zscore", "minmax", "sqrt+zscore", "log1p+zscore"]),
+)
+def test_scaled_training_rows_are_finite_and_centred(rows, recipe: str) -> None:
+    scaled = fit_scaling(rows, "dense", recipe)(rows)
+    assert np.isfinite(scaled).all()
+    if recipe == "zscore":
+        assert np.abs(scaled.mean(axis=0)).max() < 1e-3
+        assert scaled.std(axis=0).max() < 1 + 1e-3
+    if recipe == "minmax":
+        assert scaled.min() >= 0
+        assert scaled.max() <= 1

@@ -1,0 +1,87 @@
+"""Frozen layers give what the torch modules they were taken from give."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from diptych.methods.deep.joint_machine import JointCode, JointMachine
+from diptych.methods.deep.layers import Clip, CountLayer, DenseLayer, Parallel, run_chain
+from diptych.methods.deep.workshop import frozen, frozen_layer
+from diptych.nets import BernoulliRBM, DeepBeliefNetwork, GaussianRBM, ReplicatedSoftmax, complete
+from diptych.state import pack, unpack
+
+
+def random() -> torch.Generator:
+    return torch.Generator().manual_seed(3)
+
+
+@pytest.mark.parametrize("document_length", [None, 100])
+def test_a_count_layer_is_the_way_up_of_a_replicated_softmax(document_length):
+    rbm = ReplicatedSoftmax(9, 5, random=random(), weight_std=0.3, document_length=document_length)
+    with torch.no_grad():
+        rbm.hidden_bias.normal_(generator=random())
+    counts = np.random.default_rng(0).poisson(1.0, size=(7, 9))
+    counts[3] = 0  # an empty document
+    layer = CountLayer(frozen(rbm.weight), frozen(rbm.hidden_bias), rbm.up_gain, rbm.document_length)
+    expected = rbm.hidden_probability(torch.tensor(counts, dtype=torch.float32)).detach().numpy()
+    np.testing.assert_allclose(layer(counts), expected, atol=1e-5)
+    np.testing.assert_allclose(layer(sp.csr_array(counts)), expected, atol=1e-5)
+
+
+def test_two_dense_layers_are_a_deep_belief_network():
+    low, high = GaussianRBM(6, 5, random=random()), BernoulliRBM(5, 4, random=random())
+    rows = np.random.default_rng(1).normal(size=(8, 6)).astype(np.float32)
+    chain = tuple(DenseLayer(frozen(rbm.weight), frozen(rbm.hidden_bias), "sigmoid") for rbm in (low, high))
+    expected = DeepBeliefNetwork([low, high]).encode(torch.from_numpy(rows)).numpy()
+    np.testing.assert_allclose(run_chain(chain, rows), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("activation", "function"),
+    [("relu", torch.relu), ("sigmoid", torch.sigmoid), ("tanh", torch.tanh), ("linear", lambda x: x)],
+)
+def test_a_frozen_linear_layer_keeps_weights_and_activation(activation, function):
+    layer = torch.nn.Linear(4, 3)
+    rows = np.random.default_rng(2).normal(size=(5, 4)).astype(np.float32)
+    expected = function(layer(torch.from_numpy(rows))).detach().numpy()
+    np.testing.assert_allclose(frozen_layer(layer, activation)(rows), expected, atol=1e-6)
+
+
+def test_freezing_copies_the_weights():
+    layer = torch.nn.Linear(4, 3)
+    taken = frozen_layer(layer, "linear")
+    before = taken.weight.copy()
+    with torch.no_grad():
+        layer.weight.zero_()
+    np.testing.assert_array_equal(taken.weight, before)
+
+
+def joint_machine() -> tuple[BernoulliRBM, JointMachine]:
+    rbm = BernoulliRBM({"image": 5, "text": 4}, 6, random=random())
+    with torch.no_grad():
+        rbm.visible_bias.normal_(generator=random())
+        rbm.hidden_bias.normal_(generator=random())
+    return rbm, JointMachine.of(rbm, iterations=10)
+
+
+@pytest.mark.parametrize("known", [("image",), ("text",), ("image", "text")])
+def test_a_frozen_joint_machine_completes_as_the_torch_one(known):
+    rbm, machine = joint_machine()
+    sizes = {"image": 5, "text": 4}
+    rows = {name: np.random.default_rng(4).random((7, sizes[name])).astype(np.float32) for name in known}
+    expected = complete(rbm, {name: torch.from_numpy(values) for name, values in rows.items()}, 10)
+    visible, joint = machine.complete(rows)
+    np.testing.assert_allclose(joint, expected.joint.numpy(), atol=1e-5)
+    for name in sizes:
+        np.testing.assert_allclose(visible[name], expected.visible[name].numpy(), atol=1e-5)
+
+
+def test_a_chain_survives_packing():
+    _, machine = joint_machine()
+    rows = np.random.default_rng(5).normal(size=(6, 5)).astype(np.float32)
+    chain = (Clip(0.5), Parallel(((JointCode(machine, "image"),), (DenseLayer(np.eye(5, dtype=np.float32), np.zeros(5, np.float32), "relu"),))))
+    state, arrays = pack({"chain": chain}, "model")
+    restored = unpack(state, arrays)["chain"]
+    np.testing.assert_array_equal(run_chain(restored, rows), run_chain(chain, rows))
+    assert run_chain(chain, rows).shape == (6, 6 + 5)

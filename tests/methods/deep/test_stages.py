@@ -1,0 +1,102 @@
+"""Stages: shared through the cache, honest about what they see, loud when they break down."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import synthetic
+from diptych.data import Protocol, training_data
+from diptych.errors import FitError
+from diptych.methods import create
+from diptych.methods.base_network import shared_codes
+from diptych.methods.deep import profile as profiles
+from diptych.methods.deep.dbn_stage import train_dbn
+from diptych.methods.deep.layers import CountLayer, run_chain
+from diptych.methods.deep.workshop import Workshop
+from diptych.training import Constant, StageCache
+
+
+def workshop(dataset, cache=None, seed=0) -> Workshop:
+    return Workshop(training_data(dataset), profiles.profile("fast"), seed, StageCache(cache))
+
+
+class Steps:
+    """Counts the training steps that really happen."""
+
+    def __init__(self):
+        self.stages = set()
+
+    def __call__(self, stage, done, total, figures=None):
+        self.stages.add(stage)
+
+
+def fit(name, dataset, cache, **params):
+    steps = Steps()
+    model = create(name, profile="fast", cache=str(cache), **params).fit(dataset, progress=steps)
+    return model, steps.stages
+
+
+def test_methods_share_the_stages_they_have_in_common(counts_dataset, tmp_path):
+    _, first = fit("base", counts_dataset, tmp_path)
+    _, second = fit("bimodal-ae", counts_dataset, tmp_path)
+    assert {"image RBM 1", "text RBM 2", "bimodal autoencoder"} <= first
+    assert second == {"bimodal AE"}
+
+
+def test_a_second_fit_trains_nothing_and_gives_the_same_codes(counts_dataset, tmp_path):
+    rows = counts_dataset.split("test").features("image")
+    once, _ = fit("base", counts_dataset, tmp_path)
+    twice, trained = fit("base", counts_dataset, tmp_path)
+    assert trained == set()
+    np.testing.assert_array_equal(once.embed("image", rows), twice.embed("image", rows))
+
+
+@pytest.mark.parametrize("change", ["seed", "data"])
+def test_a_changed_seed_or_input_never_hits_the_cache(counts_dataset, tmp_path, change):
+    fit("base", counts_dataset, tmp_path / "cache")
+    dataset = counts_dataset
+    if change == "data":
+        draft = synthetic.draft()
+        values = draft.modalities["image"].values.copy()
+        values[0, 0] += 1.0
+        rows = replace(draft.modalities["image"], values=values)
+        dataset = synthetic.write(tmp_path / "other", replace(draft, modalities={**draft.modalities, "image": rows}))
+    _, trained = fit("base", dataset, tmp_path / "cache", seed=int(change == "seed"))
+    assert {"image RBM 1", "image supervised net", "bimodal autoencoder"} <= trained
+    assert ("text RBM 1" in trained) == (change == "seed")
+
+
+def test_labels_alone_retrain_only_what_reads_labels(counts_dataset, tmp_path):
+    fit("base", counts_dataset, tmp_path)
+    steps = Steps()
+    model = create("base", profile="fast", cache=str(tmp_path))
+    model.fit(counts_dataset, Protocol(labels_per_class=5), progress=steps)
+    assert steps.stages == {"image supervised net", "text supervised net", "bimodal autoencoder"}
+
+
+def test_counts_go_into_a_replicated_softmax_and_dense_rows_into_a_gaussian_machine(counts_dataset, dense_dataset):
+    assert isinstance(train_dbn(workshop(counts_dataset), "text").chain[0], CountLayer)
+    dense = train_dbn(workshop(dense_dataset), "text")
+    assert not any(isinstance(step, CountLayer) for step in dense.chain)
+
+
+def test_the_stand_in_for_the_replicated_softmax_is_announced_once(dense_dataset, caplog):
+    with caplog.at_level("INFO", logger="diptych"):
+        train_dbn(workshop(dense_dataset), "text")
+    assert sum("Gaussian machine" in record.message for record in caplog.records) == 1
+
+
+def test_shared_codes_are_half_as_wide_as_the_supervised_nets(counts_dataset):
+    shop = workshop(counts_dataset)
+    for name, coded in shared_codes(shop).items():
+        codes = run_chain(coded.chain, shop.data.train.features(name))
+        assert codes.shape == (len(shop.data.train), shop.profile.supervised_width // 2)
+        assert 0 <= codes.min() and codes.max() <= 1
+
+
+def test_an_explosion_names_stage_step_and_what_to_change(counts_dataset, monkeypatch):
+    wild = replace(profiles.PUBLISHED["gaussian-rbm"], rate=Constant(1e6))
+    monkeypatch.setattr(profiles, "PUBLISHED", {**profiles.PUBLISHED, "gaussian-rbm": wild})
+    with pytest.raises(FitError, match=r"image RBM 1.*step.*rate"):
+        create("base", profile="fast", cache=None).fit(counts_dataset)

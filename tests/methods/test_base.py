@@ -1,0 +1,106 @@
+"""The base of all methods: what `fit` hands over, what `embed` checks, what is kept."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from diptych.data import Protocol
+from diptych.errors import DataError, FitError
+from diptych.methods import Method, base
+
+
+class Means(Method):
+    """Centres each modality; enough to watch the base at work."""
+
+    def __init__(self, shift: float = 0.0) -> None:
+        self.shift = shift
+
+    def _fit(self, data, progress) -> None:
+        self.data = data
+        self.means_ = {
+            name: np.asarray(data.train.having(name).features(name).mean(axis=0)) for name in data.modalities
+        }
+        progress("means", 1, 1)
+
+    def _embed(self, modality, rows):
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        self.seen = [*getattr(self, "seen", []), len(dense)]
+        return (dense - self.means_[modality] + self.shift)[:, :4]
+
+
+class Broken(Means):
+    def _fit(self, data, progress) -> None:
+        raise FitError("no luck.")
+
+
+def test_learned_state_is_what_ends_in_an_underscore(counts_dataset) -> None:
+    method = Means().fit(counts_dataset)
+    assert set(method.learned_state()) == {"record_", "means_"}
+
+
+def test_the_record_tells_the_conditions_of_the_fit(counts_dataset) -> None:
+    protocol = Protocol(unlabelled="test-features", labels_per_class=3, seed=5)
+    method = Means().fit(counts_dataset, protocol, modalities=("text", "image"))
+    record = method.record_
+    assert record["protocol"] == protocol.to_json()
+    assert list(record["modalities"]) == ["text", "image"]
+    assert record["modalities"]["text"] == {"kind": "counts", "dimension": 20}
+    assert record["classes"] == list(counts_dataset.classes)
+    assert record["saw"] == "pairs"
+    assert record["fit_seconds"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "unlabelled", "protocol", "words"),
+    [
+        (False, True, "none", "pairs"),
+        (True, False, "test-features", "pairs + labels"),
+        (True, True, "train", "pairs + labels + unlabelled training features"),
+        (False, True, "test-features", "pairs + test features"),
+    ],
+)
+def test_what_was_seen_in_words(labels, unlabelled, protocol, words) -> None:
+    class Seeing(Means):
+        uses_labels = labels
+        uses_unlabelled = unlabelled
+
+    assert Seeing().saw(Protocol(unlabelled=protocol)) == words
+
+
+def test_a_fit_that_fails_leaves_the_method_unfitted(counts_dataset) -> None:
+    method = Broken()
+    with pytest.raises(FitError, match="no luck"):
+        method.fit(counts_dataset)
+    assert not method.is_fitted
+
+
+def test_progress_is_handed_on(counts_dataset) -> None:
+    calls = []
+    Means().fit(counts_dataset, progress=lambda *call: calls.append(call))
+    assert calls == [("means", 1, 1)]
+
+
+def test_rows_are_embedded_in_chunks(counts_dataset, monkeypatch) -> None:
+    monkeypatch.setattr(base, "_EMBED_ROWS", 7)
+    method = Means().fit(counts_dataset)
+    rows = counts_dataset.split("test").features("text")
+    codes = method.embed("text", rows)
+    assert method.seen == [7] * 8 + [4]
+    np.testing.assert_allclose(codes, (rows.toarray() - method.means_["text"])[:, :4], rtol=1e-6, atol=1e-6)
+
+
+def test_non_finite_rows_are_found_anywhere(counts_dataset, monkeypatch) -> None:
+    monkeypatch.setattr(base, "_EMBED_ROWS", 5)
+    method = Means().fit(counts_dataset)
+    dense = np.zeros((12, 12))
+    dense[11, 3] = np.inf
+    with pytest.raises(DataError, match="'image' features hold a value that is not finite at or after row 10"):
+        method.embed("image", dense)
+    sparse = sp.csr_array(np.where(np.arange(60).reshape(3, 20) == 59, np.nan, 1.0))
+    with pytest.raises(DataError, match="'text' features hold a value that is not finite"):
+        method.embed("text", sparse)
+
+
+def test_unknown_modalities_are_refused_at_fit(counts_dataset) -> None:
+    with pytest.raises(DataError, match="no modality 'smell'; it has image, text"):
+        Means().fit(counts_dataset, modalities=("image", "smell"))
