@@ -22,9 +22,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cca_zoo.linear import RidgeCCA
-from cca_zoo.nonparametric import KCCA as PeerKCCA
-from sklearn.cross_decomposition import CCA as PeerCCA
+from cca_zoo import linear, nonparametric
+from sklearn import cross_decomposition
 
 from diptych.arrays import Floats
 from diptych.methods.algebra.canonical import canonical_coordinates
@@ -44,7 +43,7 @@ def run() -> dict[str, Any]:
     full = os.environ.get("DIPTYCH_BENCH_FULL") == "1"
     views = two_views(PAIRS, DIMENSIONS)
     ours_s, ours = best_of(3, lambda: ridge_cca(views, RIDGE, COMPONENTS))
-    zoo_s, zoo = best_of(1, lambda: RidgeCCA(COMPONENTS, shrinkage=SHRINKAGE).fit(views).transform(views))
+    zoo_s, zoo = best_of(1, lambda: linear.RidgeCCA(COMPONENTS, shrinkage=SHRINKAGE).fit(views).transform(views))
     sklearn_components = COMPONENTS if full else 1
     sklearn_s, _ = best_of(1, lambda: sklearn_cca(views, sklearn_components))
     figures: dict[str, Any] = {
@@ -67,7 +66,7 @@ def kernel_figures(pairs: int) -> dict[str, Any]:
     """Kernel CCA with Gaussian kernels on some pairs."""
     views = two_views(pairs, DIMENSIONS)
     ours_s, ours = best_of(3, lambda: kernel_cca(views))
-    peer = PeerKCCA(COMPONENTS, shrinkage=SHRINKAGE, kernel="rbf", gamma=list(GAMMAS))
+    peer = nonparametric.KCCA(COMPONENTS, shrinkage=SHRINKAGE, kernel="rbf", gamma=list(GAMMAS))
     zoo_s, zoo = best_of(1, lambda: peer.fit(views).transform(views))
     return {
         "kcca_pairs": pairs,
@@ -109,7 +108,7 @@ def sklearn_cca(views: Views, components: int, **options: float) -> Views:
     """scikit-learn's CCA; without a ridge it warns that wide data is degenerate, which is known here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return list(PeerCCA(components, **options).fit(*views).transform(*views))
+        return list(cross_decomposition.CCA(components, **options).fit(*views).transform(*views))
 
 
 def small_difference_to_sklearn() -> float:

@@ -114,6 +114,16 @@ def test_values_one_bit_apart_are_ranked_by_that_bit(values, data):
     assert found == naive(similarities, query_labels, gallery_labels)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_smallest_numbers_on_both_sides_of_zero_are_ranked(seed):
+    """Without its lowest bit the smallest negative number is -0.0, which sorts among the 0.0 but has other bits."""
+    random = np.random.default_rng(seed)
+    values = random.choice([5e-324, 0.0, -5e-324], size=60)
+    query_labels, gallery_labels = labels([1, 1]), labels(random.random(60) < 0.05)
+    found = collect(np.array([[1.0], [-1.0]]), values[:, None], query_labels, gallery_labels, similarity="dot")
+    assert found == naive([values, -values], query_labels, gallery_labels)
+
+
 @pytest.mark.parametrize("dimensions", [3, 17, 64, 129])
 def test_identical_items_are_tied_wherever_they_stand_in_the_matrix_product(dimensions):
     """A plain matrix product rounds its edges differently and tears identical items apart."""

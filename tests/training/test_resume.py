@@ -9,7 +9,8 @@ import time
 import pytest
 import torch
 
-from diptych.training import read_checkpoint, train
+from diptych.progress import silent
+from diptych.training import BatchOrder, read_checkpoint, train
 from training import toy
 
 
@@ -38,6 +39,29 @@ def test_interrupted_equals_undisturbed(tmp_path, optimizer, validated, cuts):
     assert history == straight_history
     if cuts == (31,):
         assert history.resumed_from == 30
+
+
+def test_best_weights_and_patience_outlive_an_interruption(tmp_path):
+    """The best score lies before the interruption, the end of patience after it."""
+
+    def attempt(folder, progress):
+        net, order, steps = toy.ToyNet(), BatchOrder(toy.ROWS, 16, 0), [0]
+
+        def batches(step):
+            steps.append(step + 1)
+            return order(step)
+
+        settings = toy.toy_settings(steps=100, validate_every=5, patience=6)
+        keywords = {"batches": batches, "validate": lambda: -abs(steps[-1] - 20.0), "progress": progress}
+        return net, train(toy.toy_objective(net), settings, folder=folder, stage="toy", **keywords)
+
+    straight, straight_history = attempt(None, silent)
+    with pytest.raises(Interrupted):
+        attempt(tmp_path, interrupt_at(33))
+    net, history = attempt(tmp_path, silent)
+    assert (history.best_step, history.steps, history.stopped_early, history.resumed_from) == (20, 50, True, 30)
+    assert history == straight_history
+    assert toy.same_weights(net, straight)
 
 
 def test_the_last_step_counts_too_when_nothing_is_validated(tmp_path):
