@@ -17,7 +17,8 @@ def test_the_demo_makes_a_dataset_and_a_report_and_goes_on(diptych, tmp_path, mo
 
 
 @pytest.mark.slow
-def test_the_demo_works_with_the_real_methods(diptych, tmp_path):
+def test_the_demo_works_with_the_real_methods(diptych, tmp_path, monkeypatch):
+    monkeypatch.setenv("DIPTYCH_CACHE", str(tmp_path / "cache"))
     ended = diptych("demo", "--out", tmp_path)
     assert ended.status == 0, ended.err
     results = json.loads((tmp_path / "report" / "results.json").read_text())

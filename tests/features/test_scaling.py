@@ -82,6 +82,17 @@ def test_constant_columns_stay_at_zero() -> None:
         np.testing.assert_allclose(fit_scaling(rows, "dense", recipe)(rows)[:, 1:], 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("value", [0.1, 342808.0423874833, 1e12, 1e-9])
+def test_rounding_in_a_constant_column_is_not_blown_up(value: float) -> None:
+    rows = np.full((6, 3), value)
+    np.testing.assert_allclose(fit_scaling(rows, "dense", "zscore")(rows), 0.0, atol=1e-9 * max(1.0, value))
+
+
+def test_small_units_beside_large_ones_are_scaled_too() -> None:
+    rows = ROWS[:, :2] * [1e-9, 1e9]
+    np.testing.assert_allclose(fit_scaling(rows, "dense", "zscore")(rows).std(axis=0), 1.0)
+
+
 def test_empty_documents_are_kept() -> None:
     rows = np.array([[0, 0], [1, 3]])
     assert np.isfinite(fit_scaling(rows, "counts", "tf+zscore")(rows)).all()

@@ -1,5 +1,6 @@
 """`diptych demo`: a small made-up dataset, all methods, one report, in a minute or two."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder for the dataset and its report.")],
 ) -> None:
     """Make a synthetic dataset, compare all methods on it, and say where the report is."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the demo's nets are so small that threads only cost time
     folder = out / "dataset"
     if (folder / "dataset.json").exists():
         dataset = Dataset.open(folder)

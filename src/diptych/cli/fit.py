@@ -20,7 +20,8 @@ from diptych.cli.options import (
 )
 from diptych.data import Dataset, Protocol
 from diptych.errors import DataError
-from diptych.experiments import Recipe, fit_one, show_seconds
+from diptych.experiments import Recipe, fit_one, show_fit_time
+from diptych.experiments.blocks import fit_block
 from diptych.methods.model_folder import save_model
 
 
@@ -52,7 +53,7 @@ def fit(
     with display_for(messages) as display:
         fitted = fit_one(Dataset.open(dataset), recipe, display)
     save_model(fitted, out, overwrite=overwrite)
-    seconds = show_seconds(fitted.record_["fit_seconds"])
+    seconds = show_fit_time(fit_block(fitted.get_params(), fitted.record_))
     selected = fitted.record_["selection"]
     chosen = f", chosen on validation: {fitted.record_.get('chosen')}" if selected else ""
     words = f"{method} fitted in {seconds}{chosen}; model: {out}"

@@ -30,8 +30,13 @@ def hash_features(values: Features) -> str:
         canonical.sum_duplicates()
         canonical.eliminate_zeros()
         digest.update(f"sparse {canonical.shape}".encode())
-        for part in (canonical.indptr, canonical.indices, canonical.data):
-            digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+        whole = canonical.data.dtype.kind in "bui"
+        for part, kind in (
+            (canonical.indptr, "<i8"),
+            (canonical.indices, "<i8"),
+            (canonical.data, "<i8" if whole else "<f8"),
+        ):
+            digest.update(np.ascontiguousarray(part, dtype=kind).tobytes())
     return digest.hexdigest()
 
 

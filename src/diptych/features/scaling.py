@@ -53,10 +53,10 @@ def fit_scaling(rows: Features, kind: Kind, recipe: str = "auto") -> Scaling:
     values = _transform(rows, recipe, floor)
     dimension = values.shape[1]
     if recipe.endswith("zscore"):
-        return Scaling(recipe, values.mean(axis=0), _positive(values.std(axis=0)), floor)
+        return Scaling(recipe, values.mean(axis=0), _positive(values.std(axis=0), values), floor)
     if recipe.endswith("minmax"):
         low = values.min(axis=0)
-        return Scaling(recipe, low, _positive(values.max(axis=0) - low), floor)
+        return Scaling(recipe, low, _positive(values.max(axis=0) - low, values), floor)
     return Scaling(recipe, np.zeros(dimension), np.ones(dimension), floor)
 
 
@@ -103,6 +103,6 @@ def _smallest_positive(rows: Features) -> float:
     return float(positive.min()) if positive.size else 1.0
 
 
-def _positive(scale: Floats) -> Floats:
-    """Leave constant columns unscaled: rounding alone must not blow them up."""
-    return np.where(scale > 1e-12 * max(1.0, float(scale.max(initial=0.0))), scale, 1.0)
+def _positive(scale: Floats, values: Floats) -> Floats:
+    """Leave constant columns unscaled: what rounding leaves of them, beside their own size, must not be blown up."""
+    return np.where(scale > 1e-10 * np.abs(values).max(axis=0, initial=0.0), scale, 1.0)

@@ -52,17 +52,12 @@ def stage_key(
 
 
 def hash_input(value: Input) -> str:
-    """Hash rows by content; sparse rows part by part, so that fractions count as much as whole numbers."""
+    """Hash rows by content."""
     if isinstance(value, str):
         return value
     if isinstance(value, torch.Tensor):
         return hash_tensors({"": value})
-    if isinstance(value, np.ndarray):
-        return hash_features(value)
-    canonical = value.copy()
-    canonical.sum_duplicates()
-    parts = (canonical.indptr.astype(np.int64), canonical.indices.astype(np.int64), canonical.data)
-    return hash_records([list(canonical.shape), *(hash_features(part) for part in parts)])
+    return hash_features(value)
 
 
 def _plain_number(value: object) -> object:

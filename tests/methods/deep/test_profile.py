@@ -19,7 +19,7 @@ def test_the_paper_profile_is_what_was_published():
         settings = profile("paper").settings(stage, seed=0)
         assert (settings.steps, settings.batch_size) == (published.steps, published.batch_size)
         assert settings.weight_decay == published.weight_decay
-        assert settings.rate.at(0) == published.rate.at(0)
+        assert (settings.rate, settings.momentum) == (published.rate, published.momentum)
     assert PUBLISHED["gaussian-rbm"].steps == 100_000
     assert profile("paper").dbn_widths("dense", 2296) == (2048, 1024)
     assert profile("paper").dbn_widths("counts", 3000) == (1024, 1024)

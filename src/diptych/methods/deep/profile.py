@@ -84,11 +84,12 @@ class Profile:
         """The training settings of a stage."""
         published = PUBLISHED[stage]
         steps = self.steps.get(stage, published.steps)
+        shorter = steps < published.steps
         return replace(
             published,
             steps=steps,
-            rate=published.rate.scaled_to(steps),
-            momentum=published.momentum.scaled_to(steps),
+            rate=published.rate.scaled_to(steps) if shorter else published.rate,
+            momentum=published.momentum.scaled_to(steps) if shorter else published.momentum,
             validate_every=max(1, steps // self.validations),
             patience=self.patience,
             seed=seed,
