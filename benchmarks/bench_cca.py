@@ -9,8 +9,9 @@ What is compared, and how fairly:
 - scikit-learn's CCA has no ridge and finds one component after the other, at about the same cost each. By default
   it is given one component where we find ten, so its ratio is a lower bound. That our correlations equal its own is
   checked on a small problem that is not degenerate.
-- cca-zoo's KCCA solves the same problem as ours, by default on 500 pairs: its cost grows with the cube of the pairs
-  and it takes many minutes on all of them.
+- cca-zoo's KCCA solves the same problem as ours, by default on 1,000 pairs. Its `fit` goes on to compute an importance
+  for every input column, which takes far longer than the solution and which we have no counterpart of; that step is
+  taken out of what is timed.
 
 DIPTYCH_BENCH_FULL=1 gives the peers the whole work.
 """
@@ -59,14 +60,21 @@ def run() -> dict[str, Any]:
         "max_correlation_difference": difference(ours, zoo),
         "max_correlation_difference_sklearn": small_difference_to_sklearn(),
     }
-    return figures | kernel_figures(PAIRS if full else 500)
+    return figures | kernel_figures(PAIRS if full else 1000)
+
+
+class KernelPeer(nonparametric.KCCA):
+    """cca-zoo's kernel CCA up to its solution, without the importance of every input column."""
+
+    def _fit_maps_and_importances(self, *views: object) -> None:
+        return
 
 
 def kernel_figures(pairs: int) -> dict[str, Any]:
     """Kernel CCA with Gaussian kernels on some pairs."""
     views = two_views(pairs, DIMENSIONS)
     ours_s, ours = best_of(3, lambda: kernel_cca(views))
-    peer = nonparametric.KCCA(COMPONENTS, shrinkage=SHRINKAGE, kernel="rbf", gamma=list(GAMMAS))
+    peer = KernelPeer(COMPONENTS, shrinkage=SHRINKAGE, kernel="rbf", gamma=list(GAMMAS))
     zoo_s, zoo = best_of(1, lambda: peer.fit(views).transform(views))
     return {
         "kcca_pairs": pairs,

@@ -69,6 +69,14 @@ class Seeded(Fake):
             self.maps_[name] = weights + self.noise * weights.std() * random.normal(size=weights.shape)
 
 
+class Profiled(Fake):
+    """Knows profiles."""
+
+    def __init__(self, profile: str = "standard") -> None:
+        super().__init__()
+        self.profile = profile
+
+
 class Failing(Fake):
     """Fails unless FAKE_MENDED is set."""
 
@@ -99,6 +107,7 @@ class Waiting(Fake):
 METHODS = {
     "steady": Entry("experiments.fakes:Fake", "deterministic"),
     "seeded": Entry("experiments.fakes:Seeded", "stochastic"),
+    "profiled": Entry("experiments.fakes:Profiled", "knows profiles"),
     "failing": Entry("experiments.fakes:Failing", "fails on purpose"),
     "crashing": Entry("experiments.fakes:Crashing", "fails by accident"),
     "waiting": Entry("experiments.fakes:Waiting", "takes its time"),

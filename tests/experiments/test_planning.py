@@ -36,3 +36,17 @@ def test_the_seed_is_not_a_parameter_to_set():
 def test_a_method_whose_package_is_missing_is_one_failed_run():
     (run,) = plan(Recipe(methods=("absent",), seeds=(0, 1)))
     assert "diptych[deep]" in run.problem
+
+
+def test_a_profile_reaches_the_methods_that_know_one_and_a_parameter_overrides_it():
+    given = {
+        run.method: run.params.get("profile") for run in plan(Recipe(methods=("steady", "profiled"), profile="fast"))
+    }
+    assert given == {"steady": None, "profiled": "fast"}
+    (run,) = plan(Recipe(methods=("profiled",), profile="fast", params={"profiled": {"profile": "paper"}}))
+    assert run.params["profile"] == "paper"
+
+
+def test_an_unknown_profile_is_named():
+    with pytest.raises(ConfigError, match=r"profile is 'quick'.*standard"):
+        Recipe(profile="quick")

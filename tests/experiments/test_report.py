@@ -5,7 +5,6 @@ from html.parser import HTMLParser
 import pytest
 
 from diptych.experiments import Recipe, compare_methods, render_report
-from diptych.experiments.blocks import fit_block
 
 VOID = {"meta"}
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7*7 }}"
@@ -117,12 +116,3 @@ def test_three_modalities_and_no_partners_can_be_shown(tmp_path, three_dataset):
     results["methods"]["steady"]["instance"] = {}
     page = Reader(render_report(results))
     assert page.tags.count("polyline") == 6
-
-
-def test_a_time_that_a_cache_may_have_shortened_is_a_lower_bound(results):
-    assert not results["methods"]["steady"]["fit_may_reuse_stages"]
-    cached = copy.deepcopy(results)
-    cached["methods"]["steady"] |= {"fit_may_reuse_stages": True, "fit_seconds": 7.25}
-    assert "≥ 7.2 s" in render_report(cached)
-    assert fit_block({"cache": "auto"}, {})["fit_may_reuse_stages"]
-    assert not fit_block({"cache": None}, {})["fit_may_reuse_stages"]

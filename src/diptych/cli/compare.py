@@ -17,6 +17,7 @@ from diptych.cli.options import (
     LabelShare,
     LabelsPerClass,
     Modalities,
+    ProfileOption,
     SelectAt,
     Split,
     UnlabelledOption,
@@ -42,6 +43,7 @@ def compare(
     label_share: LabelShare = None,
     select_at: SelectAt = None,
     modalities: Modalities = None,
+    profile: ProfileOption = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE.toml", help="Start from a recipe.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="Set a parameter; once for each.")
@@ -60,6 +62,8 @@ def compare(
         changes["seeds"] = split_seeds(seeds)
     if split is not None:
         changes["split"] = split
+    if profile is not None:
+        changes["profile"] = profile
     if modalities is not None:
         changes["modalities"] = _named("--modalities", modalities)
     chosen = with_settings(replace(base, **changes), split_method_settings(settings or []))

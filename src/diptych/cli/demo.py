@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,9 +11,7 @@ from rich.markup import escape
 from diptych.cli.compare import run_comparison
 from diptych.data import Dataset
 from diptych.data.synthetic import make_synthetic
-from diptych.errors import DiptychError
 from diptych.experiments import Recipe
-from diptych.methods import registry
 
 _ITEMS = 600
 
@@ -30,17 +28,4 @@ def demo(
         dataset = make_synthetic(folder, items=_ITEMS, name="demo")
     words = f"dataset: {folder} ({len(dataset)} items, {len(dataset.classes)} classes)"
     Console(stderr=True).print(escape(words), soft_wrap=True, highlight=False)
-    run_comparison(dataset, Recipe(params=_in_a_hurry()), out / "report")
-
-
-def _in_a_hurry() -> dict[str, dict[str, Any]]:
-    """Ask every method that knows how for its fast profile."""
-    params: dict[str, dict[str, Any]] = {}
-    for name in registry.names():
-        try:
-            known = registry.method_class(name).parameter_defaults()
-        except (DiptychError, ImportError):
-            continue  # the comparison itself says what is missing
-        if "profile" in known:
-            params[name] = {"profile": "fast"}
-    return params
+    run_comparison(dataset, Recipe(profile="fast"), out / "report")

@@ -14,14 +14,14 @@ from diptych.cli.options import (
     LabelShare,
     LabelsPerClass,
     Modalities,
+    ProfileOption,
     SelectAt,
     UnlabelledOption,
     changed_protocol,
 )
 from diptych.data import Dataset, Protocol
 from diptych.errors import DataError
-from diptych.experiments import Recipe, fit_one, show_fit_time
-from diptych.experiments.blocks import fit_block
+from diptych.experiments import Recipe, fit_one, show_seconds
 from diptych.methods.model_folder import save_model
 
 
@@ -38,6 +38,7 @@ def fit(
     label_share: LabelShare = None,
     select_at: SelectAt = None,
     modalities: Modalities = None,
+    profile: ProfileOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already there.")] = False,
 ) -> None:
     """Fit one method and save the model."""
@@ -46,6 +47,7 @@ def fit(
         methods=(method,),
         seeds=(seed,),
         modalities=split_names(modalities) if modalities else None,
+        profile=profile,
         protocol=changed_protocol(Protocol(), unlabelled, labels_per_class, label_share, select_at),
         params={method: split_settings(settings or [])},
     )
@@ -53,7 +55,7 @@ def fit(
     with display_for(messages) as display:
         fitted = fit_one(Dataset.open(dataset), recipe, display)
     save_model(fitted, out, overwrite=overwrite)
-    seconds = show_fit_time(fit_block(fitted.get_params(), fitted.record_))
+    seconds = show_seconds(fitted.record_["fit_seconds"])
     selected = fitted.record_["selection"]
     chosen = f", chosen on validation: {fitted.record_.get('chosen')}" if selected else ""
     words = f"{method} fitted in {seconds}{chosen}; model: {out}"

@@ -8,6 +8,7 @@ import typer
 
 from diptych.data import Protocol
 from diptych.data.protocol import Unlabelled
+from diptych.methods.profiles import PROFILES
 
 Split = Literal["train", "val", "test"]
 
@@ -30,6 +31,10 @@ LabelsPerClass = Annotated[
 ]
 LabelShare = Annotated[
     float | None, typer.Option("--label-share", metavar="P", help="Keep this share of each class's training labels.")
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option("--profile", metavar="|".join(PROFILES), help="How wide and long deep methods train."),
 ]
 SelectAt = Annotated[
     int | None, typer.Option("--select-at", metavar="K", help="Choose on validation by MAP@K instead of MAP.")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from diptych.experiments import show_fit_time
+from diptych.experiments import show_seconds
 
 _WIDE = 140
 _MOST_DIRECTIONS = 2  # beyond that only averages fit a terminal; the report has the rest
@@ -24,8 +24,6 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
 
 def _frame(results: Mapping[str, Any], style: box.Box) -> Table:
     words = f"training saw: {results['protocol']['words']}"
-    if any(block["fit_may_reuse_stages"] for block in results["methods"].values()):
-        words += "\n≥: stages trained before may have come from a cache and are not in the time"
     return Table(
         title=escape(f"{results['dataset']['name']}, split {results['split']}"),
         caption=escape(words),
@@ -45,7 +43,7 @@ def _wide(results: Mapping[str, Any], columns: Sequence[str]) -> Table:
     table.add_column("\nsaw", overflow="fold")
     for name, block in results["methods"].items():
         cells = [cell for column in columns for cell in (with_interval(block[column]), _score(block[column], "map@50"))]
-        last = (_spread(block), show_fit_time(block), escape(block["saw"]))
+        last = (_spread(block), show_seconds(block["fit_seconds"]), escape(block["saw"]))
         table.add_row(escape(name), *cells, *last, style=_emphasis(results, name))
     for name, reason in results["failures"].items():
         empty = [""] * (2 * len(columns) + 1)
@@ -67,7 +65,7 @@ def _narrow(results: Mapping[str, Any], columns: Sequence[str]) -> Table:
     for name, block in results["methods"].items():
         cells = [f"{_both(block[column])}\n[dim]{interval(block[column])}[/dim]" for column in columns]
         about = f"{escape(name)}\n[dim]{escape(block['saw'])}[/dim]"
-        last = (_spread(block), show_fit_time(block))
+        last = (_spread(block), show_seconds(block["fit_seconds"]))
         table.add_row(about, *cells, *last, style=_emphasis(results, name))
     for name in results["failures"]:
         table.add_row(escape(name), "failed", style="red")

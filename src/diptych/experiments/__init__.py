@@ -5,7 +5,7 @@ from diptych.experiments.evaluate_model import ModelScores, evaluate_model
 from diptych.experiments.judging import RELEVANCES, Relevance
 from diptych.experiments.planning import Run, plan
 from diptych.experiments.recipe import Recipe, load_recipe
-from diptych.experiments.report import render_report, show_fit_time, show_seconds
+from diptych.experiments.report import render_report, show_seconds
 from diptych.experiments.single import fit_one, model_block
 from diptych.experiments.watching import Watcher
 
@@ -23,6 +23,5 @@ __all__ = [
     "model_block",
     "plan",
     "render_report",
-    "show_fit_time",
     "show_seconds",
 ]

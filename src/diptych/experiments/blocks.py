@@ -47,8 +47,6 @@ def fit_block(params: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str,
         "selection": record.get("selection", []),
         "saw": record.get("saw", ""),
         "fit_seconds": record.get("fit_seconds"),
-        # A method with a cache may have taken trained stages from it, so that its time is only a lower bound.
-        "fit_may_reuse_stages": params.get("cache") is not None,
     }
     plain: dict[str, Any] = plain_json(block)
     return plain

@@ -61,6 +61,8 @@ def _runs(name: str, recipe: Recipe) -> Sequence[Run]:
         return [
             Run(name, recipe.seeds[0], recipe.seeds, params, recipe.protocol, deterministic=True, problem=str(error))
         ]
+    if recipe.profile is not None and "profile" in method.parameter_defaults():
+        params = {"profile": recipe.profile, **params}
     check_names(f"method '{name}'", dict(params), list(method.parameter_defaults()))
     if method.stochastic and "seed" in params:
         raise ConfigError(f"the parameter '{name}.seed' comes from the list of seeds; give seeds instead.")

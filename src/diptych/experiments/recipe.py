@@ -9,6 +9,7 @@ from typing import Any
 from diptych.data import SPLITS, Protocol
 from diptych.errors import ConfigError
 from diptych.methods import registry
+from diptych.methods.profiles import PROFILES
 
 _PROTOCOL_TYPES: dict[str, tuple[type, ...]] = {
     "unlabelled": (str,),
@@ -28,6 +29,7 @@ class Recipe:
         seeds: the seeds of everything random.
         split: the split to score on.
         modalities: the modalities to join; None for all of the dataset's.
+        profile: how long and wide the methods that know profiles train; None for each one's default.
         protocol: what training may see; its seed is replaced by each of `seeds`.
         params: parameters by method, on top of each method's defaults.
     """
@@ -36,6 +38,7 @@ class Recipe:
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
     modalities: tuple[str, ...] | None = None
+    profile: str | None = None
     protocol: Protocol = field(default_factory=Protocol)
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -50,6 +53,8 @@ class Recipe:
             raise ConfigError(f"seed is {min(self.seeds)}; it must be zero or a positive whole number.")
         if self.split not in SPLITS:
             raise ConfigError(f"split is {self.split!r}; choose one of {', '.join(SPLITS)}.")
+        if self.profile is not None and self.profile not in PROFILES:
+            raise ConfigError(f"profile is {self.profile!r}; choose one of {', '.join(PROFILES)}.")
         for method in (*self.methods, *self.params):
             registry.entry(method)
 
@@ -86,8 +91,9 @@ def _recipe(content: Mapping[str, Any]) -> Recipe:
             given[name] = _tuple_of(name, content[name], kind)
     if given.get("methods") == ("all",):
         given["methods"] = ()
-    if "split" in content:
-        given["split"] = content["split"]
+    for name in ("split", "profile"):
+        if name in content:
+            given[name] = content[name]
     if "protocol" in content:
         given["protocol"] = _protocol(_table("protocol", content["protocol"]))
     if "params" in content:

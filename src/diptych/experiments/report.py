@@ -51,7 +51,6 @@ def _environment() -> Environment:
         "interval": lambda ends: f"{ends[0]:.3f}–{ends[1]:.3f}",
         "arrow": lambda direction: direction.replace("->", " → "),
         "seconds": show_seconds,
-        "fit_time": show_fit_time,
         "pretty": lambda value: json.dumps(value, ensure_ascii=False),
     }
     return environment
@@ -63,11 +62,6 @@ def show_seconds(value: float) -> str:
         return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
     minutes = round(value / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def show_fit_time(block: Mapping[str, Any]) -> str:
-    """How long a method took to fit; "≥" where stages that were trained before may not be counted."""
-    return ("≥ " if block["fit_may_reuse_stages"] else "") + show_seconds(block["fit_seconds"])
 
 
 def _best(results: Mapping[str, Any], columns: list[str]) -> dict[tuple[str, str], str]:

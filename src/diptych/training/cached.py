@@ -1,6 +1,7 @@
 """Training a stage unless the cache already holds it."""
 
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,11 +20,16 @@ RowsT = TypeVar("RowsT")
 
 @dataclass(frozen=True)
 class TrainedStage:
-    """A stage's key, which the stages that read its outcome name as upstream, and how it came about."""
+    """A stage's key, which the stages that read its outcome name as upstream, and how it came about.
+
+    Attributes:
+        seconds: how long its training took, now or when the cache got it.
+    """
 
     key: str
     history: History
     from_cache: bool
+    seconds: float
 
 
 def train_cached(
@@ -63,16 +69,19 @@ def train_cached(
         entry = cache.load(key)
         folder = cache.work_folder(key)
         if entry is None:
+            started = time.perf_counter()
             history = train(
                 objective, settings, batches=batches, count=count, validate=validate,
                 folder=folder, stage=stage, key=key, progress=progress,
             )  # fmt: skip
-            cache.store(key, dict(objective.module.state_dict()), {"stage": stage, "history": history.to_json()})
+            seconds = time.perf_counter() - started
+            record: dict[str, Any] = {"stage": stage, "history": history.to_json(), "seconds": seconds}
+            cache.store(key, dict(objective.module.state_dict()), record)
         else:
             tensors, record = entry
             objective.module.load_state_dict(tensors)
             objective.module.to(pick_device(settings.device)).eval()
-            history = History.from_json(record["history"])
+            history, seconds = History.from_json(record["history"]), float(record["seconds"])
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-    return TrainedStage(key, history, from_cache=entry is not None)
+    return TrainedStage(key, history, entry is not None, seconds)

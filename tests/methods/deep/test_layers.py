@@ -80,7 +80,15 @@ def test_a_frozen_joint_machine_completes_as_the_torch_one(known):
 def test_a_chain_survives_packing():
     _, machine = joint_machine()
     rows = np.random.default_rng(5).normal(size=(6, 5)).astype(np.float32)
-    chain = (Clip(0.5), Parallel(((JointCode(machine, "image"),), (DenseLayer(np.eye(5, dtype=np.float32), np.zeros(5, np.float32), "relu"),))))
+    chain = (
+        Clip(0.5),
+        Parallel(
+            (
+                (JointCode(machine, "image"),),
+                (DenseLayer(np.eye(5, dtype=np.float32), np.zeros(5, np.float32), "relu"),),
+            )
+        ),
+    )
     state, arrays = pack({"chain": chain}, "model")
     restored = unpack(state, arrays)["chain"]
     np.testing.assert_array_equal(run_chain(restored, rows), run_chain(chain, rows))

@@ -37,5 +37,5 @@ def test_narrow_inputs_get_narrow_first_layers():
 
 
 def test_an_unknown_profile_is_named():
-    with pytest.raises(ConfigError, match="'quick'.*fast"):
+    with pytest.raises(ConfigError, match=r"'quick'.*fast"):
         profile("quick")

@@ -43,6 +43,7 @@ class DeepMethod(Method):
         shop = Workshop(data, profile(self.profile), self.seed, StageCache(root or None), progress, self.device)
         self.chains_ = self._train(shop)
         self.record_["stages"] = shop.log
+        self.record_["reused_seconds"] = sum(stage["seconds"] for stage in shop.log if stage["from_cache"])
 
     def _embed(self, modality: str, rows: Features) -> Singles:
         return run_chain(self.chains_[modality], rows)

@@ -91,6 +91,8 @@ class Workshop:
         self.log.append(
             {
                 "stage": name,
+                "seconds": trained.seconds,
+                "from_cache": trained.from_cache,
                 "steps": history.steps,
                 "best_step": history.best_step,
                 "best_score": history.best_score,
