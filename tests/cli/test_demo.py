@@ -13,7 +13,7 @@ def test_the_demo_makes_a_dataset_and_a_report_and_goes_on(diptych, tmp_path, mo
     assert results["dataset"]["name"] == "demo"
     assert set(results["failures"]) == {"crashing", "absent"}
     assert str(tmp_path / "report" / "report.html") in ended.err
-    assert diptych("demo", "--out", tmp_path).err.count("kept from before") == 4
+    assert diptych("demo", "--out", tmp_path).err.count("kept from before") == 5
 
 
 @pytest.mark.slow

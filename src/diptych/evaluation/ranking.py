@@ -5,12 +5,14 @@ order. Memory holds a few chunks of queries at a time, never the table of all qu
 """
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from diptych.arrays import Booleans, Floats, Integers
 from diptych.data.labels import Labels
@@ -22,6 +24,8 @@ MEMORY_BUDGET = 256 * 2**20
 """Bytes a ranking may use beside its inputs and one float64 copy of the gallery."""
 
 _BYTES_PER_CELL = 56  # similarities, labels shared, places of hits and what the measures make of them, at worst
+_LARGEST_PLACE = 2.0**30 - 1  # shifted by one for relevance, it still fits a signed 32-bit number
+_SMALLEST_SPAN = 1e-250  # below, the scale of a row's keys would leave the range of floats
 _LARGEST_CHUNK = 128  # longer chunks gain nothing: the sort works row by row
 
 
@@ -85,8 +89,13 @@ def hit_positions(
     bytes_per_query = (threads + 2) * (_BYTES_PER_CELL * len(gallery) + 24 * gallery.shape[1])
     step = min(_LARGEST_CHUNK, max(1, memory_budget // max(1, bytes_per_query)))
 
+    desks = threading.local()
+
     def rank(chunk: slice) -> HitPositions:
-        return _rank(queries[chunk], prepared, query_labels.take(np.arange(chunk.start, chunk.stop)), gallery_labels)
+        if not hasattr(desks, "own"):
+            desks.own = _Desk.for_queries(step, prepared)
+        asked = query_labels.take(np.arange(chunk.start, chunk.stop))
+        return _rank(queries[chunk], prepared, asked, gallery_labels, desks.own)
 
     chunks = (slice(start, min(start + step, len(queries))) for start in range(0, len(queries), step))
     return _in_order(rank, chunks, threads)
@@ -112,16 +121,29 @@ def _in_order(
                 future.cancel()
 
 
-def _rank(queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels: Labels) -> HitPositions:
+@dataclass(frozen=True)
+class _Desk:
+    """One thread's work space, used for chunk after chunk: fresh memory costs more than the arithmetic on it."""
+
+    similarities: Floats
+    keys: NDArray[np.int32]
+
+    @classmethod
+    def for_queries(cls, count: int, gallery: Gallery) -> "_Desk":
+        return cls(np.empty((count, len(gallery))), np.empty((count, len(gallery)), dtype=np.int32))
+
+
+def _rank(queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels: Labels, desk: _Desk) -> HitPositions:
     """Rank one chunk: a fast sort that carries relevance in the lowest bit, mended where that bit decided.
 
     Sorting keys is several times faster than sorting indices, and relevance is all that is needed of the
-    items. Where a hit's neighbour equals it but for the lowest bit, the two may be tied or out of order,
+    items. Where a hit's neighbour has the same key but for the lowest bit, the two may be tied or out of order,
     and the whole row is ranked again by a stable sort of indices.
     """
     relevant = query_labels.shared_with(gallery_labels)
     counts = np.count_nonzero(relevant, axis=1).astype(np.int64)
-    bits = _sorted_keys(gallery.compare(queries), relevant)
+    rows = len(queries)
+    bits = _sorted_keys(gallery.compare(queries, desk.similarities[:rows]), relevant, desk.keys[:rows])
     items = bits.shape[1]
     hits = np.flatnonzero((bits & 1).astype(np.bool_))
     doubtful = np.unique(_touching(bits.ravel(), hits) // max(1, items))
@@ -133,18 +155,27 @@ def _rank(queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels:
     return HitPositions(positions, counts, items)
 
 
-def _sorted_keys(similarities: Floats, relevant: Booleans) -> Integers:
-    """Sort each row by falling similarity, in place, with relevance written into the lowest bit."""
-    keys = np.negative(similarities, out=similarities)
-    bits = keys.view(np.int64)
-    np.bitwise_and(bits, -2, out=bits)
-    np.add(keys, 0.0, out=keys)  # makes 0.0 of -0.0, which sorts like it but has other bits
-    np.bitwise_or(bits, relevant, out=bits)
+def _sorted_keys(similarities: Floats, relevant: Booleans, keys: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Sort each row by falling similarity, as 30-bit distances from its best with relevance in the lowest bit.
+
+    A vectorised sort of 32-bit keys takes half the time of one of 64 bits. Similarities too close to be told apart by
+    30 bits share a key, and are told apart later if it matters. The similarities are destroyed
+    and the result stands in `keys`.
+    """
+    best = similarities.max(axis=1, initial=-np.inf)
+    span = best - similarities.min(axis=1, initial=np.inf)
+    flat = ~((span > _SMALLEST_SPAN) & np.isfinite(span))
+    similarities[flat], best[flat], span[flat] = 0.0, 0.0, 1.0  # one key for all: such rows are ranked exactly
+    np.subtract(best[:, None], similarities, out=similarities)
+    np.multiply(similarities, (_LARGEST_PLACE / span)[:, None], out=similarities)
+    np.copyto(keys, similarities, casting="unsafe")
+    np.left_shift(keys, 1, out=keys)
+    np.bitwise_or(keys, relevant, out=keys)
     keys.sort(axis=1)
-    return bits
+    return keys
 
 
-def _touching(bits: Integers, hits: Integers) -> Integers:
+def _touching(bits: NDArray[np.int32], hits: Integers) -> Integers:
     """The hits with a neighbour that differs from them in the lowest bit only."""
     partner = bits[hits] - 1
     tied = bits[np.maximum(hits - 1, 0)] == partner

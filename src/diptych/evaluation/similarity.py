@@ -56,14 +56,17 @@ class Gallery:
             return cls(similarity, prepared, None)
         return cls(similarity, prepared[first], copies)
 
-    def compare(self, queries: Rows) -> Floats:
-        """The similarity of every query to every gallery item."""
+    def __len__(self) -> int:
+        return len(self.distinct) if self.copies is None else len(self.copies)
+
+    def compare(self, queries: Rows, out: Floats | None = None) -> Floats:
+        """The similarity of every query to every gallery item, in `out` if it is given."""
         prepared = _prepare(queries, self.similarity)
         with one_thread_each(), np.errstate(over="ignore", invalid="ignore"):
-            table = prepared @ self.distinct.T
+            table = np.matmul(prepared, self.distinct.T, out=out if self.copies is None else None)
         if self.similarity == "dot" and not np.isfinite(table).all():
             raise DataError("a dot product of queries and gallery exceeds the range of floats; scale the rows down.")
-        return table if self.copies is None else np.take(table, self.copies, axis=1)
+        return table if self.copies is None else np.take(table, self.copies, axis=1, out=out)
 
 
 def _prepare(rows: Rows, similarity: Similarity) -> Floats:
