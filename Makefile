@@ -17,11 +17,12 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/diptych demo --out runs/demo
 
+# One thread per process: the tests run side by side, and threads that wait by spinning would fight over the cores.
 test: setup check
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: setup
-	$(BIN)/python -m pytest -m slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow
 
 check: setup
 	$(BIN)/ruff check .
