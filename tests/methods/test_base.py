@@ -56,15 +56,23 @@ def test_the_record_tells_the_conditions_of_the_fit(counts_dataset) -> None:
         (False, True, "none", "pairs"),
         (True, False, "test-features", "pairs + labels"),
         (True, True, "train", "pairs + labels + unlabelled training features"),
+        (True, True, "train of labelled items only", "pairs + labels"),
         (False, True, "test-features", "pairs + test features"),
     ],
 )
-def test_what_was_seen_in_words(labels, unlabelled, protocol, words) -> None:
+def test_what_was_seen_in_words(labels, unlabelled, protocol, words, counts_dataset, gaps_dataset) -> None:
     class Seeing(Means):
         uses_labels = labels
         uses_unlabelled = unlabelled
 
-    assert Seeing().saw(Protocol(unlabelled=protocol)) == words
+    dataset = counts_dataset if protocol.endswith("only") else gaps_dataset
+    assert Seeing().fit(dataset, Protocol(unlabelled=protocol.split(" ")[0])).record_["saw"] == words
+
+
+def test_a_second_fit_starts_from_nothing(counts_dataset) -> None:
+    method = Means().fit(counts_dataset)
+    method.leftover_ = 1
+    assert "leftover_" not in method.fit(counts_dataset).learned_state()
 
 
 def test_a_fit_that_fails_leaves_the_method_unfitted(counts_dataset) -> None:

@@ -115,3 +115,19 @@ def test_a_model_can_be_saved_again(folder, tmp_path, counts_dataset) -> None:
     rows = counts_dataset.split("test").features("text")
     np.testing.assert_array_equal(load_model(tmp_path / "copy").embed("text", rows), loaded.embed("text", rows))
     assert model_fingerprint(tmp_path / "copy") == model_fingerprint(folder)
+
+
+def test_the_fingerprint_is_that_of_the_codes_not_of_the_clock(counts_dataset, tmp_path) -> None:
+    for name in ("first", "second"):
+        save_model(create("cca").fit(counts_dataset), tmp_path / name)
+    save_model(create("cca", components=2).fit(counts_dataset), tmp_path / "other")
+    assert model_fingerprint(tmp_path / "first") == model_fingerprint(tmp_path / "second")
+    assert model_fingerprint(tmp_path / "first") != model_fingerprint(tmp_path / "other")
+
+
+def test_a_method_without_a_name_is_not_saved(counts_dataset, tmp_path) -> None:
+    from diptych.methods.cca import CCA
+
+    with pytest.raises(ConfigError, match="create"):
+        save_model(CCA().fit(counts_dataset), tmp_path / "nameless")
+    assert not (tmp_path / "nameless").exists()

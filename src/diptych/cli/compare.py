@@ -48,7 +48,10 @@ def compare(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="Set a parameter; once for each.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Fit everything again, even what is finished.")] = False,
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Run every method again, even finished ones; stages still come from the cache."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit and score many methods on one dataset; a killed comparison goes on where it stopped."""

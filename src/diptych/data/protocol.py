@@ -25,7 +25,8 @@ class Protocol:
     Attributes:
         unlabelled: "none" (inductive), "train" (features of training items without a label) or
             "test-features" (transductive: features of test items, each modality in an order of its own).
-        labels_per_class: keep this many training labels per class and withhold the rest.
+        labels_per_class: keep this many training labels per class (more where kept items carry several labels)
+            and withhold the rest.
         label_share: keep this share of every class's training labels and withhold the rest.
         seed: which labels are kept.
         select_at: validation chooses by MAP over this many results; None for all.
@@ -44,6 +45,8 @@ class Protocol:
             raise ConfigError("labels_per_class and label_share exclude each other; give one.")
         if self.labels_per_class is not None and self.labels_per_class < 1:
             raise ConfigError(f"labels_per_class is {self.labels_per_class}; it must be at least 1.")
+        if self.select_at is not None and self.select_at < 1:
+            raise ConfigError(f"select_at is {self.select_at}; it must be at least 1.")
         if self.label_share is not None and not 0 < self.label_share <= 1:
             raise ConfigError(f"label_share is {self.label_share}; it must lie above 0 and at most at 1.")
 
@@ -65,11 +68,11 @@ class Protocol:
         else:
             labels = "all training labels"
         extra = {
-            "none": "no unlabelled items",
+            "none": "no pool of unlabelled items",
             "train": "the features of training items without a label",
             "test-features": "the features of test items (transductive; no labels, no pairing)",
         }[self.unlabelled]
-        return f"training pairs, {labels}, {extra}; validation for selection only"
+        return f"all training pairs, {labels}, {extra}; validation for selection only"
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def _kept(labels: Labels, protocol: Protocol) -> Booleans:
         members = random.permutation(np.flatnonzero(labels.matrix[:, [code]].toarray().ravel()))
         share = protocol.label_share if protocol.label_share is not None else 1.0
         quota = protocol.labels_per_class or max(1, round(share * len(members)))
-        kept[members[:quota]] = True
+        kept[members[: max(0, quota - int(kept[members].sum()))]] = True
     return kept
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from diptych.atomic import atomic_folder, read_json, write_json
+from diptych.code_version import code_version
 from diptych.data import Dataset
 from diptych.errors import DataError
-from diptych.experiments.code_version import code_version
 from diptych.experiments.evaluate_model import ModelScores
 from diptych.experiments.planning import Run
 from diptych.experiments.score_files import read_scores, write_scores

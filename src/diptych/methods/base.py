@@ -63,6 +63,8 @@ class Method(Parametrised, ABC):
             modalities: which modalities to join; all of the dataset's by default.
             progress: told how far the fit is.
         """
+        for name in self._learned_names():
+            delattr(self, name)  # nothing of an earlier fit may end up in this one
         protocol = protocol or Protocol()
         data = training_data(dataset, protocol, modalities)
         self._check_data(data)
@@ -70,7 +72,7 @@ class Method(Parametrised, ABC):
         self.record_: dict[str, Any] = {
             "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint},
             "protocol": protocol.to_json(),
-            "saw": self.saw(protocol),
+            "saw": self.saw(protocol, data),
             "modalities": {
                 name: {"kind": dataset.modalities[name].kind, "dimension": dataset.modalities[name].dimension}
                 for name in data.modalities
@@ -103,13 +105,11 @@ class Method(Parametrised, ABC):
         """
         return self.embed(query_modality, queries), self.embed(gallery_modality, gallery)
 
-    def saw(self, protocol: Protocol) -> str:
+    def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
         parts = ["pairs"] + ["labels"] * self.uses_labels
-        if self.uses_unlabelled and protocol.unlabelled != "none":
-            parts.append(
-                {"train": "unlabelled training features", "test-features": "test features"}[protocol.unlabelled]
-            )
+        if self.uses_unlabelled and any(pool.shape[0] for pool in data.pools.values()):
+            parts.append("test features" if protocol.unlabelled == "test-features" else "unlabelled training features")
         return " + ".join(parts)
 
     @property
@@ -126,7 +126,10 @@ class Method(Parametrised, ABC):
     def learned_state(self) -> dict[str, Any]:
         """All that was learned: the attributes that end in an underscore."""
         self._check_fitted()
-        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
+        return {name: getattr(self, name) for name in self._learned_names()}
+
+    def _learned_names(self) -> list[str]:
+        return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
 
     def _check_fitted(self) -> None:
         if not self.is_fitted:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-import torch
-
+from diptych.errors import ConfigError
 from diptych.features import fit_scaling
 from diptych.methods.deep.autoencoder_stage import train_autoencoder
 from diptych.methods.deep.bimodal_stage import train_bimodal
@@ -58,6 +57,10 @@ class CMDN(DeepMethod):
         super().__init__(profile, seed, device, cache)
         self.depth = depth
 
+    def _check(self) -> None:
+        if self.depth is not None and self.depth < 1:
+            raise ConfigError(f"depth is {self.depth}; it must be at least 1, or none to choose on validation.")
+
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         beliefs = {name: train_dbn(shop, name) for name in shop.data.modalities}
         machine, joint_key = train_joint(shop, beliefs)
@@ -100,5 +103,5 @@ def _train_fusion(shop: Workshop, modality: str, separate: CodedModality, joint:
     width = shop.profile.dense_widths[1]
     rbm = BernoulliRBM(values.shape[1], width, random=shop.random("fusion", modality))
     name = f"{modality} fusion RBM"
-    key = train_rbm(shop, name, "fusion-rbm", rbm, torch.from_numpy(values), values, (separate.key, joint.key))
+    key = train_rbm(shop, name, "fusion-rbm", rbm, shop.tensor(values), values, (separate.key, joint.key))
     return CodedModality((parallel, sigmoid_layer(rbm)), key, width)

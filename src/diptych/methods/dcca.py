@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-import torch
 
 from diptych.arrays import Singles
+from diptych.errors import ConfigError
 from diptych.features import fit_scaling
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
@@ -56,6 +56,12 @@ class DCCA(DeepMethod):
         self.components = components
         self.ridge = ridge
 
+    def _check(self) -> None:
+        if self.components < 1:
+            raise ConfigError(f"components is {self.components}; it must be at least 1.")
+        if not self.ridge > 0:
+            raise ConfigError(f"ridge is {self.ridge}; it must be positive.")
+
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         pairs = shop.data.train.having(*shop.data.modalities)
         scalings: dict[str, Chain] = {
@@ -67,7 +73,7 @@ class DCCA(DeepMethod):
             {name: (values.shape[1], width, width, self.components) for name, values in rows.items()},
             shop.random("deep CCA"),
         )
-        tensors = {name: torch.from_numpy(values) for name, values in rows.items()}
+        tensors = {name: shop.tensor(values) for name, values in rows.items()}
         validation = Validation.of(shop.data)
         judge: Validate | None = None
         judged: dict[str, Singles | str] = {}

@@ -10,7 +10,7 @@ from diptych.data import TrainingData
 from diptych.errors import ConfigError, FitError
 from diptych.evaluation import Similarity
 from diptych.features import Scaling
-from diptych.methods._scalings import fit_scalings
+from diptych.methods._scalings import fit_scalings, training_pairs
 from diptych.methods.base import Method
 from diptych.methods.class_votes import Voters, class_votes
 from diptych.methods.graph_laplacian import Laplacian, smoothness
@@ -113,6 +113,7 @@ class JRL(Method):
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
         self._check_params()
+        training_pairs(data)  # refuses data without pairs, which the pair term needs
         raw = {name: data.train.having(name).features(name) for name in data.modalities}
         self.scalings_: dict[str, Scaling] = fit_scalings(raw, data.kinds, self.scaling)
         labelled = {name: self._labelled(name, data) for name in data.modalities}

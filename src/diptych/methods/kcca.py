@@ -42,6 +42,7 @@ class KCCA(Method):
         scaling: a scaling recipe, or one by modality.
     """
 
+    stochastic: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "D. R. Hardoon, S. Szedmak, J. Shawe-Taylor: Canonical correlation analysis: an overview with application "
         "to learning methods. Neural Computation 16, 2004."

@@ -5,12 +5,13 @@ import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from diptych.atomic import atomic_folder, read_json, write_json
-from diptych.errors import DataError
+from diptych.errors import ConfigError, DataError
 from diptych.methods.base import Method
 from diptych.methods.registry import create
 from diptych.state import pack, unpack
@@ -27,6 +28,8 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
         folder: where to put it.
         overwrite: replace an existing folder.
     """
+    if not method.registry_name:
+        raise ConfigError(f"this {type(method).__name__} has no name to be found by again; make it with create(name).")
     state, arrays = pack(method.learned_state())
     weights = save(arrays)
     body = {
@@ -38,13 +41,19 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("diptych", "numpy", "scipy")},
     }
-    digest = hashlib.blake2b(
-        json.dumps([body["method"], body["params"], state], sort_keys=True).encode(), digest_size=16
-    )
-    digest.update(weights)
+    fingerprint = _fingerprint(body, weights)
     with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
         (temporary / "weights.safetensors").write_bytes(weights)
-        write_json(temporary / "model.json", body | {"fingerprint": digest.hexdigest()})
+        write_json(temporary / "model.json", body | {"fingerprint": fingerprint})
+
+
+def _fingerprint(body: dict[str, Any], weights: bytes) -> str:
+    """Hash what decides the codes: not how long the fit took, nor where it ran."""
+    params = {name: value for name, value in body["params"].items() if name not in ("cache", "device")}
+    learned = {name: value for name, value in body["state"].items() if name != "record_"}
+    digest = hashlib.blake2b(json.dumps([body["method"], params, learned], sort_keys=True).encode(), digest_size=16)
+    digest.update(weights)
+    return digest.hexdigest()
 
 
 def load_model(folder: str | Path) -> Method:

@@ -6,12 +6,13 @@ import numpy as np
 import torch
 
 from diptych.arrays import Features, Singles
-from diptych.methods.deep.boltzmann_stage import pretrain, visible_source
+from diptych.methods.deep.boltzmann_stage import pretrain
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.workshop import Workshop
 from diptych.nets import DeepBoltzmannMachine, DeepBoltzmannObjective
 
+_LEARNING = {"sweeps": 2, "iterations": 5}
 _MEAN_FIELD_ROUNDS = 30
 
 
@@ -33,13 +34,14 @@ class MultimodalDBM(DeepMethod):
         start = pretrain(shop)
         pairs = shop.data.train.having(*shop.data.modalities)
         rows = {name: run_chain(chain, pairs.features(name)) for name, chain in start.chains.items()}
-        sources = {name: visible_source(values) for name, values in rows.items()}
-        objective = DeepBoltzmannObjective(start.machine, sources, shop.random("chains"), sweeps=2, iterations=5)
+        sources = {name: shop.tensor(values) for name, values in rows.items()}
+        objective = DeepBoltzmannObjective(start.machine, sources, shop.random("chains"), **_LEARNING)
         shop.train(
             "deep Boltzmann machine",
             objective,
             shop.settings("boltzmann-machine"),
             inputs=rows,
+            options=_LEARNING,
             upstream=start.keys,
         )
         self._machine = start.machine

@@ -47,9 +47,11 @@ class MultimodalDBN(DeepMethod):
         super().__init__(profile, seed, device, cache)
         self.representation = representation
 
-    def _train(self, shop: Workshop) -> dict[str, Chain]:
+    def _check(self) -> None:
         if self.representation not in ("generated", "joint"):
             raise ConfigError(f"representation is {self.representation!r}; choose 'generated' or 'joint'.")
+
+    def _train(self, shop: Workshop) -> dict[str, Chain]:
         coded = {name: train_dbn(shop, name) for name in shop.data.modalities}
         self.joint_, _ = train_joint(shop, coded)
         return {name: modality.chain for name, modality in coded.items()}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from diptych.code_version import code_version
 from diptych.progress import Progress, silent
 from diptych.training.bundle import hash_tensors
 from diptych.training.cache import Input, StageCache, stage_key
@@ -23,7 +24,7 @@ class TrainedStage:
     """A stage's key, which the stages that read its outcome name as upstream, and how it came about.
 
     Attributes:
-        seconds: how long its training took, now or when the cache got it.
+        seconds: how long its training took, now or when the cache got it; of a resumed run, the last attempt.
     """
 
     key: str
@@ -49,8 +50,8 @@ def train_cached(
     """Bring the objective's module to its trained state: from the cache, by resuming, or by training.
 
     The key covers the stage's name, its inputs and options, the settings, the upstream keys, the module's
-    initial weights and the version of the code. What `batches` and `validate` read must therefore be among the
-    inputs (rows, labels, the rows of validation) or come from an upstream stage.
+    initial weights and the source of the objective with all it imports. What `batches` and `validate` read must
+    therefore be among the inputs (rows, labels, the rows of validation) or come from an upstream stage.
 
     Example:
         ```python
@@ -61,7 +62,12 @@ def train_cached(
     key = stage_key(
         stage,
         inputs=inputs,
-        options={"options": options, "settings": settings.decisive(), "validated": validate is not None},
+        options={
+            "code": code_version(type(objective).__module__),
+            "options": options,
+            "settings": settings.decisive(),
+            "validated": validate is not None,
+        },
         upstream=[*upstream, hash_tensors(objective.module.state_dict())],
     )
     with cache.lock(key):

@@ -7,7 +7,7 @@ import pytest
 
 import synthetic
 from diptych.data import Protocol, training_data
-from diptych.errors import FitError
+from diptych.errors import ConfigError, FitError
 from diptych.methods import create
 from diptych.methods.base_network import shared_codes
 from diptych.methods.deep import profile as profiles
@@ -101,3 +101,53 @@ def test_an_explosion_names_stage_step_and_what_to_change(counts_dataset, monkey
     monkeypatch.setattr(profiles, "PUBLISHED", {**profiles.PUBLISHED, "gaussian-rbm": wild})
     with pytest.raises(FitError, match=r"image RBM 1.*step.*rate"):
         create("base", profile="fast", cache=None).fit(counts_dataset)
+
+
+def test_another_rule_of_selection_never_hits_the_cache(counts_dataset, tmp_path):
+    fit("base", counts_dataset, tmp_path)
+    steps = Steps()
+    create("base", profile="fast", cache=str(tmp_path)).fit(counts_dataset, Protocol(select_at=1), progress=steps)
+    assert steps.stages == {"bimodal autoencoder"}
+
+
+def test_without_validation_the_published_alpha_is_taken_and_nothing_was_selected(unjudged_dataset):
+    model = create("corr-cross-ae", profile="fast", cache=None).fit(unjudged_dataset)
+    assert model.record_["chosen"] == {"alpha": 0.2}
+    assert model.record_["selection"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "words"),
+    [
+        ("cmdn", {"depth": 0}, "depth is 0"),
+        ("corr-ae", {"alpha": 1.5}, "alpha is 1.5"),
+        ("corr-ae", {"variant": "half"}, "variant is 'half'"),
+        ("dcca", {"components": 0}, "components is 0"),
+        ("dcca", {"ridge": 0.0}, "ridge is 0"),
+        ("multimodal-dbn", {"representation": "both"}, "representation is 'both'"),
+    ],
+)
+def test_a_parameter_out_of_range_is_refused_before_anything_is_trained(counts_dataset, name, params, words):
+    steps = Steps()
+    with pytest.raises(ConfigError, match=words):
+        create(name, profile="fast", cache=None, **params).fit(counts_dataset, progress=steps)
+    assert steps.stages == set()
+
+
+@pytest.mark.parametrize("name", ["base", "cmdn"])
+def test_several_labels_are_refused_before_anything_is_trained(tmp_path, name):
+    draft = synthetic.draft()
+    labels = [["art", "music"], *draft.labels[1:]]
+    dataset = synthetic.write(tmp_path / "several", replace(draft, labels=labels))
+    steps = Steps()
+    with pytest.raises(FitError, match="several labels"):
+        create(name, profile="fast", cache=None).fit(dataset, progress=steps)
+    assert steps.stages == set()
+
+
+def test_a_modality_that_cannot_name_a_part_of_a_network_is_refused(tmp_path):
+    draft = synthetic.draft()
+    renamed = {"values": draft.modalities["image"], "text": draft.modalities["text"]}
+    dataset = synthetic.write(tmp_path / "odd", replace(draft, modalities=renamed))
+    with pytest.raises(FitError, match=r"'values'.*another name"):
+        create("dcca", profile="fast", cache=None).fit(dataset)

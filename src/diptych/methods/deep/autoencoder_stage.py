@@ -1,7 +1,5 @@
 """A stacked autoencoder per modality: the intra-modality half of CMDN."""
 
-import torch
-
 from diptych.features import fit_scaling
 from diptych.methods.deep.dbn_stage import CodedModality
 from diptych.methods.deep.layers import Chain, run_chain
@@ -18,7 +16,7 @@ def train_autoencoder(shop: Workshop, modality: str) -> CodedModality:
     recipe = "tf+minmax" if shop.data.kinds[modality] == "counts" else "minmax"
     scaled: Chain = (fit_scaling(rows, shop.data.kinds[modality], recipe),)
     values = run_chain(scaled, rows)
-    source, width = torch.from_numpy(values), shop.profile.dense_widths[1]
+    source, width = shop.tensor(values), shop.profile.dense_widths[1]
     single = Autoencoder((values.shape[1], width), shop.random("autoencoder", modality, "1"))
     outer = shop.train(
         f"{modality} autoencoder",

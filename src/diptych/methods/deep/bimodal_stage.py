@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import torch
-
 from diptych.features import fit_scaling
 from diptych.methods.deep.dbn_stage import CodedModality
 from diptych.methods.deep.layers import Chain, run_chain
@@ -44,13 +42,17 @@ def train_bimodal(
     net = BimodalAutoencoder(
         {name: values.shape[1] for name, values in rows.items()}, middle, shop.random("bimodal", name), classes=classes
     )
-    labels = torch.from_numpy(pairs.labels.codes) if supervised else None
+    labels = shop.tensor(pairs.labels.codes) if supervised else None
     judge = retrieval_judge(shop, chains, net.code)
     trained = shop.train(
         name,
-        BimodalObjective(net, {key: torch.from_numpy(values) for key, values in rows.items()}, labels),
+        BimodalObjective(net, {key: shop.tensor(values) for key, values in rows.items()}, labels),
         shop.settings(kind),
-        inputs={**rows, **({"labels": labels} if labels is not None else {}), **(judge.inputs if judge else {})},
+        inputs={
+            **{f"rows {key}": values for key, values in rows.items()},
+            **({"labels": labels} if labels is not None else {}),
+            **(judge.inputs if judge else {}),
+        },
         options={"supervised": supervised, "classes": classes},
         upstream=tuple(modality.key for modality in coded.values()),
         validate=judge,

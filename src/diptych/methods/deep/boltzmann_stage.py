@@ -68,11 +68,6 @@ def bottom_machine(kind: str, visible: int, hidden: int, random: torch.Generator
     return GaussianRBM(visible, hidden, random=random, up_gain=2.0)
 
 
-def visible_source(values: Singles) -> torch.Tensor:
-    """Rows as a tensor."""
-    return torch.from_numpy(values)
-
-
 def pretrain(shop: Workshop) -> Pretrained:
     """Train the machines of both pathways and the joint one, with gains that double the side that is alone."""
     kinds = {name: str(shop.data.kinds[name]) for name in shop.data.modalities}
@@ -90,11 +85,11 @@ def pretrain(shop: Workshop) -> Pretrained:
         if isinstance(low, ReplicatedSoftmax):
             low.start_from_unigram(torch.from_numpy(values.sum(axis=0)))
         first_kind = "replicated-softmax" if kind == "counts" else "gaussian-rbm"
-        key = train_rbm(shop, f"{name} Boltzmann 1", first_kind, low, torch.from_numpy(values), values)
+        key = train_rbm(shop, f"{name} Boltzmann 1", first_kind, low, shop.tensor(values), values)
         codes = _up(low, values)
         high = BernoulliRBM(*widths, random=shop.random("boltzmann", name, "2"), up_gain=2.0, down_gain=2.0)
         above = "rbm-over-softmax" if kind == "counts" else "rbm-over-gaussian"
-        keys.append(train_rbm(shop, f"{name} Boltzmann 2", above, high, torch.from_numpy(codes), codes, (key,)))
+        keys.append(train_rbm(shop, f"{name} Boltzmann 2", above, high, shop.tensor(codes), codes, (key,)))
         tops[name] = _up(high, codes)
         pathways[name] = (low, high)
     joint = BernoulliRBM(
@@ -105,7 +100,7 @@ def pretrain(shop: Workshop) -> Pretrained:
     )
     rows_joint = np.concatenate(list(tops.values()), axis=1)
     keys.append(
-        train_rbm(shop, "Boltzmann joint", "joint-rbm", joint, torch.from_numpy(rows_joint), rows_joint, tuple(keys))
+        train_rbm(shop, "Boltzmann joint", "joint-rbm", joint, shop.tensor(rows_joint), rows_joint, tuple(keys))
     )
     layout = MachineLayout(
         kinds,

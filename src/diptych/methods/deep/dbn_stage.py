@@ -4,7 +4,6 @@ import logging
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from diptych.arrays import Features
 from diptych.features import fit_scaling
@@ -49,7 +48,13 @@ def train_rbm(
     sparsity = SparsityPenalty(rbm.weight.shape[1], *SPARSITY[kind]) if kind in SPARSITY else None
     order = step_up_order(*CD_STEP_UP[kind]) if shop.profile.cd_step_up and kind in CD_STEP_UP else None
     objective = ContrastiveDivergence(rbm, rows, order=order, sparsity=sparsity)
-    options = {"kind": kind, "step_up": order is not None, "sparsity": SPARSITY.get(kind)}
+    options = {
+        "kind": kind,
+        "step_up": CD_STEP_UP[kind] if order is not None else None,
+        "sparsity": SPARSITY.get(kind),
+        "gains": [rbm.up_gain, rbm.down_gain],
+        "document_length": getattr(rbm, "document_length", None),
+    }
     trained = shop.train(
         name, objective, shop.settings(kind), inputs={"rows": hashed}, options=options, upstream=upstream
     )
@@ -71,7 +76,7 @@ def train_dbn(shop: Workshop, modality: str) -> CodedModality:
         bottom, key, above = _gaussian_layer(shop, modality, rows, first_width)
     codes = run_chain(bottom, rows)
     upper = BernoulliRBM(first_width, second_width, random=shop.random("dbn", modality, "2"))
-    key = train_rbm(shop, f"{modality} RBM 2", above, upper, torch.from_numpy(codes), codes, (key,))
+    key = train_rbm(shop, f"{modality} RBM 2", above, upper, shop.tensor(codes), codes, (key,))
     return CodedModality((*bottom, sigmoid_layer(upper)), key, second_width)
 
 
@@ -96,5 +101,5 @@ def _gaussian_layer(shop: Workshop, modality: str, rows: Features, width: int) -
     prepared: Chain = (fit_scaling(rows, "dense"), Clip(CLIP))
     values = run_chain(prepared, rows)
     rbm = GaussianRBM(values.shape[1], width, random=shop.random("dbn", modality, "1"))
-    key = train_rbm(shop, f"{modality} RBM 1", "gaussian-rbm", rbm, torch.from_numpy(values), values)
+    key = train_rbm(shop, f"{modality} RBM 1", "gaussian-rbm", rbm, shop.tensor(values), values)
     return (*prepared, sigmoid_layer(rbm)), key, "rbm-over-gaussian"

@@ -4,8 +4,12 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
+from torch import nn
+
 from diptych.arrays import Features, Singles
-from diptych.data import TrainingData
+from diptych.data import Partition, TrainingData
+from diptych.errors import FitError
+from diptych.methods._scalings import training_pairs
 from diptych.methods.base import Method
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.profile import profile
@@ -34,11 +38,19 @@ class DeepMethod(Method):
         self.device = device
         self.cache = cache
 
+    def _check(self) -> None:
+        """Refuse parameters out of range, before anything is trained."""
+
     @abstractmethod
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         """Train all stages and return each modality's chain."""
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
+        self._check()
+        _check_names(data)
+        pairs = training_pairs(data)
+        if self.uses_labels:
+            _check_labels(data, pairs)
         root = default_cache_root() if self.cache == "auto" else self.cache and Path(self.cache)
         shop = Workshop(data, profile(self.profile), self.seed, StageCache(root or None), progress, self.device)
         self.chains_ = self._train(shop)
@@ -47,3 +59,21 @@ class DeepMethod(Method):
 
     def _embed(self, modality: str, rows: Features) -> Singles:
         return run_chain(self.chains_[modality], rows)
+
+
+def _check_names(data: TrainingData) -> None:
+    for name in data.modalities:
+        if hasattr(nn.ModuleDict(), name):
+            raise FitError(f"a network cannot have a part called '{name}'; give the modality another name.")
+
+
+def _check_labels(data: TrainingData, pairs: Partition) -> None:
+    """Refuse what a supervised stage would refuse later, after hours of unsupervised ones."""
+    if not len(pairs.labelled()):
+        raise FitError("no training pair has a label, and this method learns from labelled pairs.")
+    for part in (data.train, data.validation):
+        if part is not None and not part.labels.is_single:
+            raise FitError(
+                "an item carries several labels, and this method needs exactly one; use a method that takes several "
+                "(see `diptych methods`) or keep one label per item."
+            )

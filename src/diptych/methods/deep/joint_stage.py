@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-import torch
 
 from diptych.methods.deep.dbn_stage import CodedModality, train_rbm
 from diptych.methods.deep.joint_machine import JointMachine
@@ -22,5 +21,5 @@ def train_joint(shop: Workshop, coded: Mapping[str, CodedModality]) -> tuple[Joi
         random=shop.random("joint"),
     )
     upstream = tuple(modality.key for modality in coded.values())
-    key = train_rbm(shop, "joint RBM", "joint-rbm", rbm, torch.from_numpy(rows), rows, upstream)
+    key = train_rbm(shop, "joint RBM", "joint-rbm", rbm, shop.tensor(rows), rows, upstream)
     return JointMachine.of(rbm), key

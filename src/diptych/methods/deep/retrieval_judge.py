@@ -22,12 +22,12 @@ class RetrievalJudge:
         inputs: what the judgement depends on, for the stage's key.
     """
 
-    def __init__(self, validation: Validation, rows: Mapping[str, Singles], coder: Coder) -> None:
+    def __init__(self, shop: Workshop, validation: Validation, rows: Mapping[str, Singles], coder: Coder) -> None:
         self.validation = validation
         self.coder = coder
         self.inputs: dict[str, np.ndarray | str] = {f"validation {name}": value for name, value in rows.items()}
         self.inputs["validation labels"] = labels_key(validation)
-        self._rows = {name: torch.from_numpy(value) for name, value in rows.items()}
+        self._rows = {name: shop.tensor(value) for name, value in rows.items()}
 
     def __call__(self) -> float:
         """Score the network as it is."""
@@ -41,11 +41,10 @@ def retrieval_judge(shop: Workshop, chains: Mapping[str, Chain], coder: Coder) -
     if validation is None:
         return None
     rows = {name: run_chain(chain, validation.rows[name]) for name, chain in chains.items()}
-    return RetrievalJudge(validation, rows, coder)
+    return RetrievalJudge(shop, validation, rows, coder)
 
 
 def labels_key(validation: Validation) -> str:
-    """A hash of the labels a judgement depends on."""
-    return hash_records(
-        [labels.matrix.indices.tolist() + labels.matrix.indptr.tolist() for labels in validation.labels.values()]
-    )
+    """A hash of what a judgement depends on beside the rows: the labels, and how many results count."""
+    labels = [[*part.matrix.indices.tolist(), *part.matrix.indptr.tolist()] for part in validation.labels.values()]
+    return hash_records([validation.k, labels])

@@ -31,7 +31,7 @@ def train_supervised(shop: Workshop, modality: str, coded: CodedModality) -> Cod
     judge = _accuracy_judge(shop, modality, coded, scaling, net)
     trained = shop.train(
         f"{modality} supervised net",
-        ClassificationObjective(net, torch.from_numpy(rows), torch.from_numpy(labels)),
+        ClassificationObjective(net, shop.tensor(rows), shop.tensor(labels)),
         shop.settings("supervised"),
         inputs={"rows": rows, "labels": labels[:, None], **judge.inputs},
         options={"dropout": shop.profile.supervised_dropout},

@@ -14,7 +14,7 @@ from diptych.methods.deep.layers import DenseLayer
 from diptych.methods.deep.profile import Profile
 from diptych.progress import Progress, silent
 from diptych.seeding import generator
-from diptych.training import LoopSettings, Objective, StageCache, TrainedStage, train_cached
+from diptych.training import LoopSettings, Objective, StageCache, TrainedStage, pick_device, train_cached
 from diptych.training.cache import Input
 from diptych.training.loop import Validate
 
@@ -54,6 +54,10 @@ class Workshop:
         source = torch.Generator()
         source.manual_seed(int(generator(self.seed, "weights", *purpose).integers(2**62)))
         return source
+
+    def tensor(self, values: np.ndarray) -> torch.Tensor:
+        """Rows or labels where training runs: the loop asks for them by numbers that are there too."""
+        return torch.from_numpy(values).to(pick_device(self.device))
 
     def settings(self, stage: str) -> LoopSettings:
         """The profile's settings of a kind of stage."""

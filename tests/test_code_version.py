@@ -1,6 +1,6 @@
 import importlib
 
-from diptych.experiments import code_version
+from diptych import code_version
 
 
 def fresh_version(module):

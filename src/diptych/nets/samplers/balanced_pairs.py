@@ -1,0 +1,118 @@
+"""Balanced pairs: one similar and one dissimilar partner for every item, drawn at random."""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from diptych.errors import ConfigError
+from diptych.nets.graph import ranks
+
+UnlabelledPairs = Literal["any", "both"]
+UnlabelledNegatives = Literal["all", "far_third"]
+
+
+class PairSelection(NamedTuple):
+    """Which cross-modal pairs of a batch the contrastive loss sees.
+
+    Attributes:
+        weights: Ω, how much each pair counts; 0 where it was not drawn.
+        similar: whether each pair is similar; meaningful where the weight is above 0.
+    """
+
+    weights: Tensor
+    similar: Tensor
+
+
+def balanced_pairs(
+    labels: Tensor,
+    neighbours: Tensor,
+    distances: Tensor,
+    random: torch.Generator,
+    *,
+    unlabelled_weight: float = 1.0,
+    unlabelled_pairs: UnlabelledPairs = "any",
+    unlabelled_negatives: UnlabelledNegatives = "all",
+    known_pairs: Tensor | None = None,
+) -> PairSelection:
+    """Draw one similar and one dissimilar partner for every item of both modalities (CDMLMR, Huang and Peng 2017).
+
+    It is done once among the pairs of two labelled items, where similar means of one class, and once among the pairs
+    with unlabelled items, where similar means neighbours. An item without a candidate of a kind gets no partner of
+    that kind; a pair drawn from both its sides counts twice.
+
+    Args:
+        labels: classes of the labelled items, which are the first of both modalities; no other label is ever read.
+        neighbours: the neighbour graph, rows for the first modality and columns for the second.
+        distances: the distances the graph was made from.
+        random: the only source of the draws.
+        unlabelled_weight: λ_u, the weight of a pair with unlabelled items; a pair of labelled items weighs 1.
+        unlabelled_pairs: see `unlabelled_group`.
+        unlabelled_negatives: where dissimilar partners in the unlabelled group come from: "all" that are no
+            neighbours, or the farthest third of those.
+        known_pairs: pairs with unlabelled items that are known to belong together; similar beside the neighbours.
+    """
+    if unlabelled_negatives not in ("all", "far_third"):
+        raise ConfigError(f"unlabelled_negatives is '{unlabelled_negatives}'; choose one of all, far_third.")
+    labelled = _labelled_group(neighbours, len(labels))
+    unlabelled = unlabelled_group(neighbours, len(labels), unlabelled_pairs)
+    linked = neighbours if known_pairs is None else neighbours | known_pairs
+    similar = torch.where(labelled, _same_class(labelled, labels), linked)
+
+    counts = _partners(labelled & similar, random) + _partners(labelled & ~similar, random)
+    far = distances if unlabelled_negatives == "far_third" else None
+    drawn = _partners(unlabelled & similar, random) + _partners(unlabelled & ~similar, random, far)
+    weights = counts.to(distances.dtype) + unlabelled_weight * drawn.to(distances.dtype)
+    return PairSelection(weights, similar)
+
+
+def unlabelled_group(like: Tensor, labelled: int, unlabelled_pairs: UnlabelledPairs = "any") -> Tensor:
+    """Return the mask of pairs with unlabelled items.
+
+    Args:
+        like: a matrix with one entry for each pair of the batch.
+        labelled: how many items, the first of both modalities, have labels.
+        unlabelled_pairs: "any" asks for at least one unlabelled item, as the text of the paper does, "both" for two,
+            as the limits of its sums do.
+    """
+    if unlabelled_pairs == "any":
+        return ~_labelled_group(like, labelled)
+    if unlabelled_pairs == "both":
+        mask = torch.zeros_like(like, dtype=torch.bool)
+        mask[labelled:, labelled:] = True
+        return mask
+    raise ConfigError(f"unlabelled_pairs is '{unlabelled_pairs}'; choose one of any, both.")
+
+
+def pick_one_per_row(mask: Tensor, random: torch.Generator) -> Tensor:
+    """Return a mask with one entry of each row of `mask`, uniformly at random; none where the row is empty."""
+    draws = torch.rand(mask.shape, generator=random, device=mask.device).masked_fill(~mask, -1.0)
+    chosen = draws.argmax(1, keepdim=True)
+    return mask & (torch.arange(mask.shape[1], device=mask.device) == chosen)
+
+
+def _partners(mask: Tensor, random: torch.Generator, far: Tensor | None = None) -> Tensor:
+    """Count how often each pair is drawn: for its row, for its column, or for both."""
+    by_row, by_column = mask, mask.t()
+    if far is not None:
+        by_row, by_column = _farthest_third(by_row, far), _farthest_third(by_column, far.t())
+    return pick_one_per_row(by_row, random).int() + pick_one_per_row(by_column, random).t().int()
+
+
+def _farthest_third(mask: Tensor, distances: Tensor) -> Tensor:
+    """Keep, in each row, the third of the entries with the greatest distance, rounded up."""
+    allowed = (mask.sum(1, keepdim=True) + 2) // 3
+    nearness = (-distances).masked_fill(~mask, torch.inf)
+    return mask & (ranks(nearness, 1) < allowed)
+
+
+def _labelled_group(like: Tensor, labelled: int) -> Tensor:
+    mask = torch.zeros_like(like, dtype=torch.bool)
+    mask[:labelled, :labelled] = True
+    return mask
+
+
+def _same_class(like: Tensor, labels: Tensor) -> Tensor:
+    same = torch.zeros_like(like)
+    same[: len(labels), : len(labels)] = labels.unsqueeze(1) == labels.unsqueeze(0)
+    return same

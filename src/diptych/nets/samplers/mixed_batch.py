@@ -1,0 +1,108 @@
+"""Batches of labelled documents and unlabelled single items, as a pure function of the step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diptych.arrays import Integers
+from diptych.errors import ConfigError
+from diptych.nets.samplers.epochs import EpochStream
+
+
+class MixedBatch(NamedTuple):
+    """Row numbers of one step.
+
+    Attributes:
+        labelled: rows of the labelled pool; the same documents in every modality.
+        unlabelled: rows of each modality's unlabelled pool, by name; row p of one modality and row p of another have
+            nothing to do with each other.
+    """
+
+    labelled: Tensor
+    unlabelled: dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class MixedBatches:
+    """Labelled and unlabelled items in the proportion of their pools (CDMLMR, Huang and Peng 2017).
+
+    Labelled items are drawn as documents, unlabelled ones independently in each modality, so that no pairing of
+    unlabelled documents can leak. Each pool is shown in shuffled epochs laid end to end.
+
+    Args:
+        labelled: number of labelled documents.
+        unlabelled: number of unlabelled items of each modality, by name; where it differs, the largest decides the
+            proportion.
+        batch_size: n, items of one modality in a batch; fewer where the pools are smaller.
+        seed: of the run.
+        balanced_by: class of each labelled document, to show all classes equally often; None shows all documents
+            equally often.
+    """
+
+    labelled: int
+    unlabelled: Mapping[str, int]
+    batch_size: int
+    seed: int
+    balanced_by: Integers | None = None
+
+    def __post_init__(self) -> None:
+        if self.labelled < 1:
+            raise ConfigError("there are no labelled documents to train on; check the split and the labels.")
+        if self.batch_size < 2:
+            raise ConfigError(f"batch_size is {self.batch_size}; a batch needs at least two items.")
+        if self.balanced_by is not None and len(self.balanced_by) != self.labelled:
+            raise ConfigError(
+                f"there are {self.labelled} labelled documents but {len(self.balanced_by)} classes to balance them by; "
+                "give one for each."
+            )
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Labelled and unlabelled items in a batch: at least one of each kind that exists."""
+        pool = max(self.unlabelled.values(), default=0)
+        size = min(self.batch_size, self.labelled + pool)
+        if pool == 0:
+            return size, 0
+        share = round(size * self.labelled / (self.labelled + pool))
+        documents = min(max(share, 1), size - 1)
+        return documents, size - documents
+
+    def __call__(self, step: int) -> MixedBatch:
+        """Return the rows of one step."""
+        documents, singles = self.sizes
+        labelled = self._documents(step * documents, (step + 1) * documents)
+        return MixedBatch(
+            torch.from_numpy(labelled),
+            {name: torch.from_numpy(self._singles(name, step, singles)) for name in self.unlabelled},
+        )
+
+    def _singles(self, modality: str, step: int, size: int) -> Integers:
+        pool = self.unlabelled[modality]
+        if pool == 0:
+            return np.zeros(0, dtype=np.int64)
+        size = min(size, pool)
+        return EpochStream(pool, self.seed, f"unlabelled {modality}").between(step * size, (step + 1) * size)
+
+    def _documents(self, start: int, stop: int) -> Integers:
+        if self.balanced_by is None:
+            return EpochStream(self.labelled, self.seed, "labelled").between(start, stop)
+        # Places of the stream go to the classes in turn, and each class has shuffled epochs of its own.
+        classes = np.unique(self.balanced_by)
+        parts = [
+            self._members(label, _turns(start, turn, len(classes)), _turns(stop, turn, len(classes)))
+            for turn, label in enumerate(classes.tolist())
+        ]
+        return np.concatenate(parts)
+
+    def _members(self, label: int, start: int, stop: int) -> Integers:
+        members = np.flatnonzero(self.balanced_by == label)
+        return members[EpochStream(len(members), self.seed, f"labelled {label}").between(start, stop)]
+
+
+def _turns(place: int, turn: int, every: int) -> int:
+    """Return how many places before `place` leave the remainder `turn` when divided by `every`."""
+    return (place - turn + every - 1) // every
