@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from diptych.data import Dataset, Draft, ModalityRows, write_dataset
-from diptych.evaluation import expected_average_precision, mean_average_precision
+from diptych.evaluation import expected_average_precision, mean_average_precision, normalise
 from diptych.methods import Method
 from diptych.seeding import generator
 
@@ -95,12 +95,15 @@ def write(folder: Path, content: Draft) -> Dataset:
     return write_dataset(folder, content)
 
 
-def score_on_test(method: Method, dataset: Dataset, modalities: tuple[str, str] = ("image", "text")) -> float:
+def score_on_test(
+    method: Method, dataset: Dataset, modalities: tuple[str, str] = ("image", "text"), *, normalised: bool = False
+) -> float:
     """MAP over the test items, averaged over both directions."""
     scores = []
     for asking, asked in (modalities, modalities[::-1]):
         queries, gallery = dataset.split("test").having(asking), dataset.split("test").having(asked)
         codes = method.represent(asking, asked, queries.features(asking), gallery.features(asked))
+        codes = tuple(normalise(side, "eval-set" if normalised else "none") for side in codes)
         scores.append(mean_average_precision(*codes, queries.labels, gallery.labels, similarity=method.similarity))
     return float(np.mean(scores))
 

@@ -17,9 +17,15 @@ MAY_KNOW_NOTHING = {"chance", "cca-paper"}
 
 
 def beats_chance(name, method, dataset, pair=("image", "text"), factor=1.5) -> bool:
-    """Whether retrieval beats chance clearly; a method trained in a hurry only has to be on its way."""
-    bar = 1.1 if "profile" in method.get_params() else factor
-    score, chance = synthetic.score_on_test(method, dataset, pair), synthetic.chance_score(dataset)
+    """Whether retrieval beats chance clearly.
+
+    A method trained in a hurry only has to be on its way, and its codes are z-scored first: sigmoid codes of two
+    modalities differ by an offset that takes longer to learn away than what they say.
+    """
+    hurried = "profile" in method.get_params()
+    bar = 1.1 if hurried else factor
+    score = synthetic.score_on_test(method, dataset, pair, normalised=hurried)
+    chance = synthetic.chance_score(dataset)
     return name in MAY_KNOW_NOTHING or score > bar * chance
 
 

@@ -41,11 +41,15 @@ class Diary(Watcher):
 def test_results_have_the_promised_shape(both, tmp_path, counts_dataset):
     results = compare_methods(counts_dataset, both, tmp_path)
     assert json.loads((tmp_path / "results.json").read_text()) == results
+    page = (tmp_path / "results.md").read_text()
+    for name, block in results["methods"].items():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+        assert f"{block['average']['map']:.3f}" in row and f"{block['znorm']['average']['map']:.3f}" in row
     assert results["dataset"]["name"] == "synthetic"
     assert results["dataset"]["fingerprint"] == counts_dataset.fingerprint
     assert results["split"] == "test"
     assert 0 < results["chance"]["map"] < results["chance"]["map@50"] < 1
-    assert results["protocol"]["words"].startswith("training pairs, all training labels")
+    assert results["protocol"]["words"].startswith("all training pairs, all training labels")
     assert results["failures"] == {}
     assert results["pending"] == []
     assert list(results["methods"]) == ["steady", "seeded"]

@@ -12,6 +12,7 @@ from diptych.atomic import write_json, write_text
 from diptych.data import Dataset
 from diptych.errors import ConfigError, DataError, DiptychError
 from diptych.experiments.evaluate_model import evaluate_model
+from diptych.experiments.markdown import render_markdown
 from diptych.experiments.planning import Run, plan
 from diptych.experiments.recipe import Recipe
 from diptych.experiments.report import render_report
@@ -39,9 +40,9 @@ class _Bench:
 def compare_methods(
     dataset: Dataset, recipe: Recipe, out: str | Path, *, fresh: bool = False, watcher: Watcher | None = None
 ) -> dict[str, Any]:
-    """Run a recipe on a dataset and write `results.json`, `report.html` and every finished run under `out`.
+    """Run a recipe on a dataset and keep every finished run, `results.json`, `results.md` and `report.html`.
 
-    Both files are written anew after every run, so that a killed experiment leaves a readable part of them.
+    The three files are written anew after every run, so that a killed experiment leaves a readable part of them.
     A method that fails is listed under "failures" and does not stop the others.
 
     Args:
@@ -71,6 +72,7 @@ def compare_methods(
                 tally.fail(run, outcome)
             results = tally.results()
             write_json(folder / "results.json", results)
+            write_text(folder / "results.md", render_markdown(results))
             write_text(folder / "report.html", render_report(results))
     return results
 

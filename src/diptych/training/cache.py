@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -94,6 +95,21 @@ class StageCache:
     def work_folder(self, key: str) -> Path | None:
         """Return the folder for checkpoints and logs while the stage trains."""
         return None if self.root is None else self.root / "unfinished" / key
+
+    def logs(self, key: str) -> Path | None:
+        """Return the folder where the logs of a finished stage are kept."""
+        return None if self.root is None else self.root / "logs" / key
+
+    def settle(self, key: str) -> None:
+        """Keep the logs of a stage that is finished and delete its checkpoints."""
+        folder, kept = self.work_folder(key), self.logs(key)
+        if folder is None or kept is None or not folder.exists():
+            return
+        for name in ("log.csv", "validation.csv", "tensorboard"):
+            if (folder / name).exists():
+                kept.mkdir(parents=True, exist_ok=True)
+                (folder / name).replace(kept / name)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Keep other processes from training the same stage at the same time."""

@@ -1,6 +1,5 @@
 """Training a stage unless the cache already holds it."""
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,6 +87,5 @@ def train_cached(
             objective.module.load_state_dict(tensors)
             objective.module.to(pick_device(settings.device)).eval()
             history, seconds = History.from_json(record["history"]), float(record["seconds"])
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        cache.settle(key)
     return TrainedStage(key, history, entry is not None, seconds)

@@ -151,3 +151,11 @@ def test_a_modality_that_cannot_name_a_part_of_a_network_is_refused(tmp_path):
     dataset = synthetic.write(tmp_path / "odd", replace(draft, modalities=renamed))
     with pytest.raises(FitError, match=r"'values'.*another name"):
         create("dcca", profile="fast", cache=None).fit(dataset)
+
+
+def test_the_logs_of_every_stage_are_kept(counts_dataset, tmp_path):
+    model, _ = fit("bimodal-ae", counts_dataset, tmp_path)
+    for stage in model.record_["stages"]:
+        text = (tmp_path / "logs" / stage["key"] / "log.csv").read_text()
+        assert text.startswith("step,") and text.strip().splitlines()[-1].startswith(f"{stage['steps']},")
+    assert not list((tmp_path / "unfinished").glob("*"))

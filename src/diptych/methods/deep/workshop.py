@@ -1,5 +1,6 @@
 """The workshop of one fit: what every stage shares, and the one way a stage is trained."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -61,7 +62,8 @@ class Workshop:
 
     def settings(self, stage: str) -> LoopSettings:
         """The profile's settings of a kind of stage."""
-        return replace(self.profile.settings(stage, self.seed), device=self.device)
+        board = os.environ.get("DIPTYCH_TENSORBOARD", "") not in ("", "0")
+        return replace(self.profile.settings(stage, self.seed), device=self.device, tensorboard=board)
 
     def train(
         self,
@@ -95,6 +97,7 @@ class Workshop:
         self.log.append(
             {
                 "stage": name,
+                "key": trained.key,
                 "seconds": trained.seconds,
                 "from_cache": trained.from_cache,
                 "steps": history.steps,
