@@ -130,7 +130,7 @@ PROFILES: Mapping[str, Profile] = {
     ),
     "fast": Profile(
         "fast",
-        steps=_steps(rbm=300, supervised=200, bimodal_first=200, autoencoder=200),
+        steps=_steps(rbm=600, supervised=200, bimodal_first=300, autoencoder=1_000),
         dense_widths=(128, 64),
         count_widths=(128, 64),
         width_per_column=4,
