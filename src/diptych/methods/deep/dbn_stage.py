@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -80,6 +81,14 @@ def train_dbn(shop: Workshop, modality: str) -> CodedModality:
     return CodedModality((*bottom, sigmoid_layer(upper)), key, second_width)
 
 
+@cache
+def announce_stand_in(modality: str) -> None:
+    """Say once, however many fits follow, that words came as dense rows."""
+    _log.warning(
+        "'%s' holds dense rows, not counts: a Gaussian machine stands in for the Replicated Softmax.", modality
+    )
+
+
 def sigmoid_layer(rbm: RestrictedBoltzmannMachine) -> DenseLayer:
     """The way up through a machine whose gains are one."""
     return DenseLayer(frozen(rbm.weight), frozen(rbm.hidden_bias), "sigmoid")
@@ -95,9 +104,7 @@ def _count_layer(shop: Workshop, modality: str, rows: Features, width: int) -> t
 
 def _gaussian_layer(shop: Workshop, modality: str, rows: Features, width: int) -> tuple[Chain, str, str]:
     if modality == "text":
-        _log.info(
-            "'%s' holds dense rows, not counts: a Gaussian machine stands in for the Replicated Softmax.", modality
-        )
+        announce_stand_in(modality)
     prepared: Chain = (fit_scaling(rows, "dense"), Clip(CLIP))
     values = run_chain(prepared, rows)
     rbm = GaussianRBM(values.shape[1], width, random=shop.random("dbn", modality, "1"))
