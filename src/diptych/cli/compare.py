@@ -21,6 +21,7 @@ from diptych.cli.options import (
     SelectAt,
     Split,
     UnlabelledOption,
+    UsePairs,
     changed_protocol,
 )
 from diptych.cli.results_table import print_results
@@ -42,6 +43,7 @@ def compare(
     labels_per_class: LabelsPerClass = None,
     label_share: LabelShare = None,
     select_at: SelectAt = None,
+    use_pairs: UsePairs = None,
     modalities: Modalities = None,
     profile: ProfileOption = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE.toml", help="Start from a recipe.")] = None,
@@ -57,7 +59,7 @@ def compare(
     """Fit and score many methods on one dataset; a killed comparison goes on where it stopped."""
     base = load_recipe(recipe) if recipe is not None else Recipe()
     changes: dict[str, Any] = {
-        "protocol": changed_protocol(base.protocol, unlabelled, labels_per_class, label_share, select_at)
+        "protocol": changed_protocol(base.protocol, unlabelled, labels_per_class, label_share, select_at, use_pairs)
     }
     if methods is not None:
         changes["methods"] = _named("--methods", methods)

@@ -8,12 +8,14 @@ import typer
 
 from diptych.cli import import_
 from diptych.cli.compare import compare
+from diptych.cli.curve import curve
 from diptych.cli.demo import demo
 from diptych.cli.embed import embed
 from diptych.cli.evaluate import evaluate
 from diptych.cli.fit import fit
 from diptych.cli.info import info
 from diptych.cli.methods_ import methods
+from diptych.cli.reproduce import reproduce
 from diptych.errors import DiptychError
 
 app = typer.Typer(
@@ -24,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(import_.app, name="import")
-for command in (info, compare, fit, evaluate, embed, methods, demo):
+for command in (info, compare, curve, fit, evaluate, embed, methods, demo, reproduce):
     app.command()(command)
 
 

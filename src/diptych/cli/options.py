@@ -40,6 +40,14 @@ SelectAt = Annotated[
     int | None, typer.Option("--select-at", metavar="K", help="Choose on validation by MAP@K instead of MAP.")
 ]
 
+UsePairs = Annotated[
+    bool | None,
+    typer.Option(
+        "--use-pairs/--no-pairs",
+        help="With --unlabelled train: let methods use which unlabelled training items belong together.",
+    ),
+]
+
 
 def changed_protocol(
     base: Protocol,
@@ -47,6 +55,7 @@ def changed_protocol(
     labels_per_class: int | None,
     label_share: float | None,
     select_at: int | None,
+    use_pairs: bool | None = None,
 ) -> Protocol:
     """A protocol with the options that were given on top; one way to withhold labels replaces the other."""
     changes: dict[str, Any] = {}
@@ -56,4 +65,6 @@ def changed_protocol(
         changes |= {"labels_per_class": labels_per_class, "label_share": label_share}
     if select_at is not None:
         changes["select_at"] = select_at
+    if use_pairs is not None:
+        changes["use_pairs"] = use_pairs
     return replace(base, **changes)

@@ -30,6 +30,8 @@ class Protocol:
         label_share: keep this share of every class's training labels and withhold the rest.
         seed: which labels are kept.
         select_at: validation chooses by MAP over this many results; None for all.
+        use_pairs: with `unlabelled="train"`, which rows of unlabelled training items belong together may be used;
+            of test items it never may.
     """
 
     unlabelled: Unlabelled = "none"
@@ -37,6 +39,7 @@ class Protocol:
     label_share: float | None = None
     seed: int = 0
     select_at: int | None = None
+    use_pairs: bool = False
 
     def __post_init__(self) -> None:
         if self.unlabelled not in UNLABELLED_CHOICES:
@@ -47,6 +50,11 @@ class Protocol:
             raise ConfigError(f"labels_per_class is {self.labels_per_class}; it must be at least 1.")
         if self.select_at is not None and self.select_at < 1:
             raise ConfigError(f"select_at is {self.select_at}; it must be at least 1.")
+        if self.use_pairs and self.unlabelled != "train":
+            raise ConfigError(
+                f"use_pairs is on but unlabelled is {self.unlabelled!r}; pairs may be used of unlabelled training items "
+                "only, so set unlabelled to 'train'."
+            )
         if self.label_share is not None and not 0 < self.label_share <= 1:
             raise ConfigError(f"label_share is {self.label_share}; it must lie above 0 and at most at 1.")
 
@@ -69,7 +77,8 @@ class Protocol:
             labels = "all training labels"
         extra = {
             "none": "no pool of unlabelled items",
-            "train": "the features of training items without a label",
+            "train": "training items without a label, "
+            + ("in their pairs" if self.use_pairs else "each modality by itself"),
             "test-features": "the features of test items (transductive; no labels, no pairing)",
         }[self.unlabelled]
         return f"all training pairs, {labels}, {extra}; validation for selection only"
@@ -85,6 +94,8 @@ class TrainingData:
         train: the training items, with the labels the protocol leaves.
         validation: the validation items, or None when the dataset has none.
         pools: unlabelled rows by modality, ordered by content so that no pairing survives; may be empty.
+        unlabelled_pairs: training items without a label that have all modalities, where the protocol lets their
+            pairing be used; else None.
         classes: the class names.
         select_at: validation chooses by MAP over this many results; None for all.
     """
@@ -96,6 +107,7 @@ class TrainingData:
     classes: tuple[str, ...]
     select_at: int | None = None
     pools: Mapping[str, Features] = field(default_factory=dict)
+    unlabelled_pairs: Partition | None = None
 
 
 def training_data(
@@ -119,6 +131,7 @@ def training_data(
         classes=dataset.classes,
         select_at=protocol.select_at,
         pools=_pools(dataset, train, protocol, names),
+        unlabelled_pairs=train.take(~train.labels.is_labelled).having(*names) if protocol.use_pairs else None,
     )
 
 

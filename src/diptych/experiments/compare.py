@@ -60,7 +60,7 @@ def compare_methods(
         raise ConfigError(f"{dataset.path} has no modality '{unknown[0]}'; it has {', '.join(dataset.modalities)}.")
     folder, runs = Path(out), plan(recipe)
     tally = Tally(dataset, recipe, runs)
-    with _locked(folder):
+    with locked(folder):
         bench = _Bench(dataset, recipe, RunStore(folder / "runs"), watcher or Watcher(), fresh)
         bench.store.sweep()
         bench.watcher.planned(runs)
@@ -110,7 +110,7 @@ def _fit_and_score(bench: _Bench, run: Run, inputs: Mapping[str, Any]) -> Finish
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Hold a report's folder alone; the system lets go of it however the process ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ _PROTOCOL_TYPES: dict[str, tuple[type, ...]] = {
     "label_share": (int, float),
     "seed": (int,),
     "select_at": (int,),
+    "use_pairs": (bool,),
 }
 
 
@@ -105,8 +106,9 @@ def _recipe(content: Mapping[str, Any]) -> Recipe:
 def _protocol(content: Mapping[str, Any]) -> Protocol:
     _refuse_unknown("protocol.", content, list(_PROTOCOL_TYPES))
     for name, value in content.items():
-        if isinstance(value, bool) or not isinstance(value, _PROTOCOL_TYPES[name]):
-            wanted = " or ".join(kind.__name__ for kind in _PROTOCOL_TYPES[name])
+        types = _PROTOCOL_TYPES[name]
+        if isinstance(value, bool) is not (bool in types) or not isinstance(value, types):
+            wanted = " or ".join(kind.__name__ for kind in types)
             raise ConfigError(f"'protocol.{name}' is {value!r}; it must be of type {wanted}.")
     return Protocol(**content)
 

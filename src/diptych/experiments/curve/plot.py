@@ -1,0 +1,86 @@
+"""A curve as a drawing: MAP against labels per class, a panel for the average and each direction."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from diptych.arrays import Floats
+from diptych.atomic import atomic_file
+from diptych.experiments.curve.counts import ALL_LABELS, places
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # told apart by everybody
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # not as many as colours, so that pairs repeat late
+_MOST_DIRECTIONS = 2  # beyond that only the average is drawn; the Markdown has the rest
+_FORMATS: dict[str, dict[str, Any]] = {
+    "svg": {"metadata": {"Date": None, "Creator": None}},
+    "png": {"metadata": {"Software": None}, "dpi": 150},
+}
+
+
+def write_plots(folder: Path, results: Mapping[str, Any]) -> None:
+    """Write `curve.svg` and `curve.png`; the same results give the same bytes."""
+    # Ids from a fixed salt, letters as shapes, and no name read as a formula: the same everywhere.
+    with rc_context({"svg.hashsalt": "diptych", "svg.fonttype": "path", "text.parse_math": False, "font.size": 9}):
+        figure = draw(results)
+        for kind, options in _FORMATS.items():
+            with atomic_file(folder / f"curve.{kind}") as temporary:
+                figure.savefig(temporary, format=kind, **options)
+
+
+def draw(results: Mapping[str, Any]) -> Figure:
+    """Draw lines of means, bands of 95% intervals over queries, whiskers of ± one deviation over seeds, and chance."""
+    directions = [name for name in results["chance"] if "->" in name]
+    columns = ["average", *(directions if len(directions) <= _MOST_DIRECTIONS else [])]
+    figure = Figure(figsize=(1.7 + 3.4 * len(columns), 3.4), layout="constrained")
+    panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
+    for axes, column in zip(panels, columns, strict=True):
+        _panel(axes, results, column)
+    panels[0].set_ylabel("MAP")
+    figure.suptitle(f"{results['dataset']['name']}, split {results['split']}")
+    (chance, *lines), (chance_name, *names) = panels[0].get_legend_handles_labels()
+    figure.legend(
+        [*lines, chance],
+        [*names, chance_name],
+        title="band: 95% over queries\nbars: ± deviation over seeds",
+        title_fontsize="small",
+        loc="outside right upper",
+        frameon=False,
+    )
+    return figure
+
+
+def _panel(axes: Axes, results: Mapping[str, Any], column: str) -> None:
+    counts, kept = results["labels_per_class"], results["kept_labels_per_class"]
+    across = places(counts, kept[-1])
+    level = results["chance"] if column == "average" else results["chance"][column]
+    for number, (name, block) in enumerate(results["methods"].items()):
+        colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+        mean, low, high, spread = _series(block["points"], counts, column)
+        axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
+        look = {"linestyle": "--"} if block["label_free"] else {"marker": marker, "markersize": 4}
+        axes.errorbar(across, mean, spread, color=colour, label=name, linewidth=1.4, capsize=2, **look)
+    axes.axhline(level["map"], color="0.45", linestyle=":", label="random ranking")
+    axes.set_xscale("log")
+    axes.set_xlim(across[0] / 1.3, across[-1] * 1.3)
+    axes.set_xticks(across, [f"all\n({kept[-1]:.0f})" if count == ALL_LABELS else str(count) for count in counts])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("training labels per class")
+    axes.set_title(column.replace("->", " → "), fontsize=9)
+    axes.grid(alpha=0.25, linewidth=0.5)
+
+
+def _series(points: Sequence[Mapping[str, Any]], counts: Sequence[int | str], column: str) -> tuple[Floats, ...]:
+    """Mean, both ends of the interval and the spread at every count; NaN, and so a gap, where there is no point."""
+    known = {point["labels_per_class"]: point[column] for point in points}
+    table = np.full((4, len(counts)), np.nan)
+    for place, count in enumerate(counts):
+        if count in known:
+            scores = known[count]
+            table[:, place] = (scores["map"], *scores["map_ci95"], scores["map_std_over_seeds"] or 0.0)
+    return tuple(table)

@@ -1,0 +1,96 @@
+"""The content of `curve.json`: every method's points, as far as they are known."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from diptych.evaluation import seed_spread
+from diptych.experiments.curve.counts import LabelCount, json_count, show_count
+from diptych.experiments.curve.steps import Step
+from diptych.experiments.recipe import Recipe
+from diptych.experiments.score_files import read_scores
+
+_SCORES = ("map", "map_ci95", "map@50", "map@50_ci95")
+_ABOUT = ("seeds", "deterministic", "saw", "fit_seconds", "chosen")
+
+
+class CurveTally:
+    """Collect finished steps, and say at any time what is known."""
+
+    def __init__(
+        self, recipe: Recipe, counts: Sequence[LabelCount], kept: Sequence[float], steps: Sequence[Step]
+    ) -> None:
+        self._recipe, self._counts, self._kept = recipe, tuple(counts), tuple(kept)
+        self._waiting = list(steps)
+        self._head: dict[str, Any] = {}
+        self._points: dict[tuple[str, LabelCount], dict[str, Any]] = {}
+        self._steady: set[str] = set()
+        self._failed: dict[tuple[str, str], list[LabelCount]] = {}
+
+    def finish(self, step: Step, results: Mapping[str, Any], folder: Path) -> None:
+        """Count a finished comparison in; its runs lie in `folder`."""
+        self._waiting.remove(step)
+        self._head = {name: results[name] for name in ("dataset", "split", "chance", "environment")}
+        directions = [name for name in results["chance"] if "->" in name]
+        for name, block in results["methods"].items():
+            point = _point(block, directions, folder) | {"folder": step.folder}
+            self._points |= {(name, count): point for count in step.counts}
+        for name, reason in results["failures"].items():
+            self._failed.setdefault((name, reason), []).extend(step.counts)
+        if not step.words:
+            self._steady |= set(step.recipe.method_names)
+
+    def results(self) -> dict[str, Any]:
+        """All that is known so far; "pending" lists the folders of the steps still to come."""
+        return self._head | {
+            "protocol": _describe_protocol(self._recipe, self._counts),
+            "labels_per_class": [json_count(count) for count in self._counts],
+            "kept_labels_per_class": list(self._kept),
+            "methods": {
+                name: {"label_free": name in self._steady, "points": points}
+                for name in self._recipe.method_names
+                if (points := self._points_of(name))
+            },
+            "failures": [
+                {"method": name, "labels_per_class": [json_count(count) for count in counts], "reason": reason}
+                for (name, reason), counts in self._failed.items()
+            ],
+            "pending": [step.folder for step in self._waiting],
+        }
+
+    def _points_of(self, name: str) -> list[dict[str, Any]]:
+        return [
+            {"labels_per_class": json_count(count)} | self._points[name, count]
+            for count in self._counts
+            if (name, count) in self._points
+        ]
+
+
+def _point(block: Mapping[str, Any], directions: Sequence[str], folder: Path) -> dict[str, Any]:
+    """One method at one label count: scores with intervals over queries, and their spread over seeds."""
+    scores = {
+        column: {name: block[column][name] for name in _SCORES} | {"map_std_over_seeds": spread}
+        for column, spread in _spreads(block, directions, folder).items()
+    }
+    return {name: block[name] for name in _ABOUT} | scores
+
+
+def _spreads(block: Mapping[str, Any], directions: Sequence[str], folder: Path) -> dict[str, float | None]:
+    average = block["average"]["map_std_over_seeds"]
+    if block["deterministic"]:
+        return dict.fromkeys([*directions, "average"], average)
+    runs = [read_scores(folder / run["folder"]).directions for run in block["runs"]]
+    return {name: seed_spread([[run[name].mean()] for run in runs]) for name in directions} | {"average": average}
+
+
+def _describe_protocol(recipe: Recipe, counts: Sequence[LabelCount]) -> dict[str, Any]:
+    content = recipe.protocol.to_json()
+    for decided_here in ("seed", "labels_per_class", "label_share"):
+        del content[decided_here]
+    words = recipe.protocol.describe()
+    if any(count is not None for count in counts):
+        *first, last = map(show_count, counts)
+        listing = f"{', '.join(first)} or {last}" if first else last
+        seeds = f"seed{'s' * (len(recipe.seeds) > 1)} {', '.join(map(str, recipe.seeds))}"
+        words = words.replace("all training labels", f"{listing} training labels per class ({seeds})")
+    return content | {"seeds": list(recipe.seeds), "words": words}

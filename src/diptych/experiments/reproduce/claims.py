@@ -1,0 +1,189 @@
+"""What the paper claims or its tables show, put so that a rule can judge it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Final
+
+from diptych.experiments.reproduce.lineup import row_of
+from diptych.experiments.reproduce.published import Figures
+from diptych.experiments.reproduce.studies import Study
+
+Step = tuple[str, str]
+"""The method that is claimed to be higher, and the one below it."""
+
+FORMULA_TOLERANCE: Final = 0.03
+DEEP_TOLERANCE: Final = 0.04
+CHANCE_TOLERANCE: Final = 0.015
+
+NOT_DEEP: Final = ("cca-paper", "cfa", "kcca-poly", "kcca-rbf", "jrl")
+WITHOUT_LABELS: Final = (
+    "cca-paper",
+    "cfa",
+    "kcca-poly",
+    "kcca-rbf",
+    "bimodal-ae",
+    "multimodal-dbn",
+    "corr-full-ae",
+)
+WITH_LABELS: Final = ("jrl", "cmdn", "cdmlmr")
+LEFT_OUT: Final = ("cca", "sm", "scm", "cca3v", "dcca", "multimodal-dbm")
+
+
+@dataclass(frozen=True)
+class OrderClaim:
+    """Some methods are above others in the average of both directions.
+
+    Attributes:
+        key: a short name.
+        text: the claim in words.
+        steps: who is above whom; all must hold.
+        measure: "map" or "map@50".
+    """
+
+    key: str
+    text: str
+    steps: tuple[Step, ...]
+    measure: str = "map"
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Every method it speaks of, once."""
+        return tuple(dict.fromkeys(name for step in self.steps for name in step))
+
+
+@dataclass(frozen=True)
+class ChanceClaim:
+    """A method's average MAP is no better than a random ranking's, on the paper's own inputs."""
+
+    key: str
+    text: str
+    method: str
+    tolerance: float = CHANCE_TOLERANCE
+
+
+@dataclass(frozen=True)
+class FiguresClaim:
+    """Every published figure comes out again, within a tolerance for each method.
+
+    Attributes:
+        key: a short name.
+        text: the claim in words.
+        published: the figures.
+        columns: what the three figures of a triple stand for.
+    """
+
+    key: str
+    text: str
+    published: Figures
+    columns: tuple[str, str, str]
+
+    def tolerance(self, method: str) -> float:
+        """How far a method's figure may be off: what is trained by chance may be off further."""
+        return DEEP_TOLERANCE if row_of(method).deep else FORMULA_TOLERANCE
+
+
+Claim = OrderClaim | ChanceClaim | FiguresClaim
+
+
+def falling(*methods: str) -> tuple[Step, ...]:
+    """Each method is above the next."""
+    return tuple(pairwise(methods))
+
+
+def above(higher: Sequence[str], lower: Sequence[str]) -> tuple[Step, ...]:
+    """Each of the first is above each of the second; a method is not compared with itself."""
+    return tuple((one, other) for one, other in product(higher, lower) if one != other)
+
+
+_RIVALS = (*WITHOUT_LABELS, "jrl", "cmdn")
+
+ORDERS: Final = (
+    OrderClaim("best", "CDMLMR is the best of all methods", above(["cdmlmr"], _RIVALS)),
+    OrderClaim(
+        "best-at-50",
+        "CDMLMR is the best of all methods by MAP over the first 50",
+        above(["cdmlmr"], _RIVALS),
+        measure="map@50",
+    ),
+    OrderClaim("above-cmdn", "CDMLMR is above CMDN, the best earlier method", falling("cdmlmr", "cmdn")),
+    OrderClaim("top-three", "The first three are CDMLMR, CMDN, JRL, in this order", falling("cdmlmr", "cmdn", "jrl")),
+    OrderClaim(
+        "deep-above-linear",
+        "The supervised deep methods, CDMLMR and CMDN, are above every linear and kernel method",
+        above(["cdmlmr", "cmdn"], NOT_DEEP),
+    ),
+    OrderClaim(
+        "deep-alone-is-not-enough",
+        "Bimodal AE and Multimodal DBN stay below KCCA with an RBF kernel",
+        above(["kcca-rbf"], ["bimodal-ae", "multimodal-dbn"]),
+    ),
+    OrderClaim(
+        "labels-help",
+        "Every method that uses labels is above every one that does not",
+        above(WITH_LABELS, WITHOUT_LABELS),
+    ),
+    OrderClaim(
+        "corr-ae",
+        "Corr-AE is the best method that uses no labels",
+        above(["corr-full-ae"], WITHOUT_LABELS),
+    ),
+    OrderClaim("kernel", "KCCA is better with an RBF than with a polynomial kernel", falling("kcca-rbf", "kcca-poly")),
+    OrderClaim(
+        "ablation-order",
+        "Ablation: Base < Quad < Semi < CDMLMR",
+        falling("cdmlmr", "cdmlmr-semi", "cdmlmr-quad", "base"),
+    ),
+    OrderClaim(
+        "each-loss-helps",
+        "Ablation: each loss alone improves on the base network",
+        above(["cdmlmr-semi", "cdmlmr-quad"], ["base"]),
+    ),
+    OrderClaim(
+        "both-losses",
+        "Ablation: both losses together are better than either alone",
+        above(["cdmlmr"], ["cdmlmr-semi", "cdmlmr-quad"]),
+    ),
+)
+
+OUR_QUESTION: Final = OrderClaim(
+    "beyond",
+    "Not claimed, but asked here: CDMLMR is above a tuned CCA and above the methods the paper leaves out",
+    above(["cdmlmr"], LEFT_OUT),
+)
+
+POOLED: Final = ("cdmlmr", "cdmlmr-semi")
+
+
+def under(method: str, protocol: str) -> str:
+    """A method's name when two protocols are compared."""
+    return f"{method}, {protocol}"
+
+
+ACROSS: Final = tuple(
+    OrderClaim(
+        f"pool-helps-{method}",
+        f"{row_of(method).title} is better when training also sees unlabelled items (transductive against inductive)",
+        ((under(method, "transductive"), under(method, "inductive")),),
+    )
+    for method in POOLED
+)
+"""Claims that compare the protocols with each other."""
+
+
+def claims_of(study: Study) -> tuple[Claim, ...]:
+    """The claims to judge under each protocol; without published figures only the orders remain."""
+    if not study.published:
+        return (*ORDERS, OUR_QUESTION)
+    return (
+        *ORDERS,
+        ChanceClaim("cca-at-chance", "CCA is at the level of a random ranking", "cca-paper"),
+        FiguresClaim(
+            "figures",
+            f"The published figures come out again, within {FORMULA_TOLERANCE} for methods given by a formula and "
+            f"{DEEP_TOLERANCE} for networks",
+            study.published,
+            study.columns,
+        ),
+        OUR_QUESTION,
+    )

@@ -1,0 +1,107 @@
+"""The comparisons that can be rerun: one entry for each dataset. A new one is an importer and an entry here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Final
+
+from diptych.data.modality import Kind
+from diptych.errors import ConfigError
+from diptych.experiments.reproduce.published import NUSWIDE10K, WIKIPEDIA, Figures
+
+
+@dataclass(frozen=True)
+class PaperInput:
+    """What the paper put into its methods for one modality."""
+
+    kind: Kind
+    dimension: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """One dataset of the paper, or one that is measured in the same way.
+
+    Attributes:
+        name: also that of the importer.
+        title: for headings.
+        modalities: who asks first and who second; published figures are in this order.
+        where: where the files come from, as the end of a sentence.
+        published: the paper's figures; empty when it did not use the dataset.
+        inputs: the paper's features by modality.
+        splits: the paper's number of items by split.
+        released: what the importer's features are, by modality.
+        caveat: what else differs from the paper.
+    """
+
+    name: str
+    title: str
+    modalities: tuple[str, str]
+    where: str
+    published: Figures = field(default_factory=dict)
+    inputs: Mapping[str, PaperInput] = field(default_factory=dict)
+    splits: Mapping[str, int] = field(default_factory=dict)
+    released: Mapping[str, str] = field(default_factory=dict)
+    caveat: str = ""
+
+    @property
+    def directions(self) -> tuple[str, str]:
+        """The two directions, by the names results have for them."""
+        first, second = self.modalities
+        return f"{first}->{second}", f"{second}->{first}"
+
+    @property
+    def columns(self) -> tuple[str, str, str]:
+        """What the three figures of a published triple stand for."""
+        return (*self.directions, "average")
+
+
+STUDIES: Final[dict[str, Study]] = {
+    "wikipedia": Study(
+        name="wikipedia",
+        title="Wikipedia",
+        modalities=("image", "text"),
+        where="download the feature release of the cross-modal Wikipedia set (N. Rasiwasia and others, ACM Multimedia "
+        "2010; the Statistical Visual Computing Lab of UC San Diego, svcl.ucsd.edu/projects/crossmodal)",
+        published=WIKIPEDIA,
+        inputs={
+            "image": PaperInput("dense", 2296, "1,000 PHOW + 512 GIST + 784 MPEG-7"),
+            "text": PaperInput("counts", 3000, "bag of words"),
+        },
+        splits={"train": 2173, "val": 231, "test": 462},
+        released={"image": "bag of SIFT visual words", "text": "proportions of LDA topics"},
+    ),
+    "nuswide10k": Study(
+        name="nuswide10k",
+        title="NUS-WIDE-10k",
+        modalities=("image", "text"),
+        where="get the low-level features, the tags and the ground truth of NUS-WIDE (T.-S. Chua and others, ACM CIVR "
+        "2009; the LMS lab of the National University of Singapore)",
+        published=NUSWIDE10K,
+        inputs={
+            "image": PaperInput(
+                "dense",
+                1134,
+                "64 colour histogram + 144 correlogram + 73 edges + 128 wavelets + 225 moments + 500 visual words",
+            ),
+            "text": PaperInput("counts", 1000, "bag of tags"),
+        },
+        splits={"train": 8000, "val": 1000, "test": 1000},
+        released={"image": "the six low-level features", "text": "bag of tags"},
+        caveat="Which 10,000 items the paper drew is not known; those here are drawn by seed in the way it describes.",
+    ),
+}
+
+
+def study(name: str) -> Study:
+    """A study by its name.
+
+    Raises:
+        ConfigError: when there is none of that name.
+    """
+    if name not in STUDIES:
+        close = get_close_matches(name, STUDIES, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(STUDIES)}."
+        raise ConfigError(f"there is nothing to reproduce called '{name}'; {hint}")
+    return STUDIES[name]

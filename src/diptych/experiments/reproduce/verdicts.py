@@ -1,0 +1,127 @@
+"""The rules that turn results into a verdict on each claim; pure functions, stated on the page as `RULES`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from diptych.experiments.reproduce.claims import (
+    CHANCE_TOLERANCE,
+    ChanceClaim,
+    Claim,
+    FiguresClaim,
+    OrderClaim,
+)
+from diptych.experiments.reproduce.evidence import Evidence
+from diptych.experiments.reproduce.steps import ALPHA, StepTest, Tests, measure_steps
+
+Outcome = Literal["reproduced", "not reproduced", "cannot be tested"]
+
+RULES: Final = (
+    "A claim about an order is **reproduced** when every step of it holds: the mean over all items of the average of "
+    "both directions is higher, and the paired sign-flip test over the items has p below "
+    f"{ALPHA} after Holm's correction for all distinct steps that the claims test under the same protocol.",
+    "It is **not reproduced (ordered as claimed, not significant)** when every mean is in the claimed order but some "
+    "step is not supported by its test, and **not reproduced** when some mean is not in the claimed order.",
+    "It **cannot be tested** when a method it speaks of failed under any seed or was not run.",
+    f"A claim that a method is at chance is reproduced when its average MAP is within {CHANCE_TOLERANCE} of the exact "
+    "level of a random ranking, and that figures come out again when all of them are within their tolerance; both "
+    "**cannot be tested on these features** when the inputs are not the paper's.",
+    "Scores are averaged over seeds item by item before a test, so that tests and intervals speak of the choice of "
+    "items; the spread over seeds stands beside them.",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim.
+
+    Attributes:
+        outcome: in a word.
+        words: the outcome with its reason, as it stands on the page.
+        detail: the numbers that decided it.
+        steps: every step that was tested.
+    """
+
+    outcome: Outcome
+    words: str
+    detail: str = ""
+    steps: tuple[StepTest, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as recorded beside results."""
+        steps = [step.to_json() for step in self.steps]
+        return {"outcome": self.outcome, "words": self.words, "detail": self.detail, "steps": steps}
+
+
+def judge_claims(claims: Sequence[Claim], evidence: Evidence) -> dict[str, Verdict]:
+    """A verdict for each claim, by its key."""
+    tests = measure_steps([claim for claim in claims if isinstance(claim, OrderClaim)], evidence)
+    return {claim.key: _judge(claim, evidence, tests) for claim in claims}
+
+
+def _judge(claim: Claim, evidence: Evidence, tests: Tests) -> Verdict:
+    if isinstance(claim, OrderClaim):
+        return _judge_order(claim, evidence, tests)
+    return _judge_chance(claim, evidence) if isinstance(claim, ChanceClaim) else _judge_figures(claim, evidence)
+
+
+def _judge_order(claim: OrderClaim, evidence: Evidence, tests: Tests) -> Verdict:
+    absent = evidence.absent(claim.methods, claim.measure)
+    if absent:
+        return _untestable(absent)
+    steps = tuple(tests[claim.measure, step] for step in claim.steps)
+    if all(step.holds for step in steps):
+        closest = min(steps, key=lambda step: step.found.difference)
+        return Verdict("reproduced", "reproduced", f"smallest step: {closest.words()}", steps)
+    wrong = [step for step in steps if not step.ordered]
+    if wrong:
+        return Verdict("not reproduced", "not reproduced", _list_steps(wrong, steps), steps)
+    unsure = [step for step in steps if not step.holds]
+    words = "not reproduced (ordered as claimed, not significant)"
+    return Verdict("not reproduced", words, _list_steps(unsure, steps), steps)
+
+
+def _judge_chance(claim: ChanceClaim, evidence: Evidence) -> Verdict:
+    absent = evidence.absent([claim.method])
+    if absent:
+        return _untestable(absent)
+    mean, level = float(evidence.items["map"][claim.method].mean()), evidence.chance["map"]
+    detail = f"{claim.method} has MAP {mean:.3f}, a random ranking {level:.3f}"
+    if evidence.inputs_differ:
+        return _other_features(f"{detail}; inputs: {evidence.inputs_differ}")
+    if abs(mean - level) <= claim.tolerance:
+        return Verdict("reproduced", "reproduced", detail)
+    return Verdict("not reproduced", "not reproduced", detail)
+
+
+def _judge_figures(claim: FiguresClaim, evidence: Evidence) -> Verdict:
+    if evidence.inputs_differ:
+        return _other_features(f"inputs: {evidence.inputs_differ}")
+    absent = evidence.absent(claim.published)
+    if absent:
+        return _untestable(absent)
+    total, off = 0, list[str]()
+    for method, measures in claim.published.items():
+        for measure, triple in measures.items():
+            for column, expected in zip(claim.columns, triple, strict=True):
+                found = evidence.figures[method][column][measure]
+                total += 1
+                # half a unit of the third digit, because the published figures are rounded to it
+                if abs(found - expected) > claim.tolerance(method) + 0.0005:
+                    off.append(f"{method} {column.replace('->', ' → ')} {measure} {found:.3f} for {expected:.3f}")
+    if not off:
+        return Verdict("reproduced", "reproduced", f"all {total} figures are within tolerance")
+    return Verdict("not reproduced", "not reproduced", f"{len(off)} of {total} figures are off: {'; '.join(off)}")
+
+
+def _untestable(absent: Sequence[str]) -> Verdict:
+    return Verdict("cannot be tested", f"cannot be tested ({'; '.join(absent)})")
+
+
+def _other_features(detail: str) -> Verdict:
+    return Verdict("cannot be tested", "cannot be tested on these features", detail)
+
+
+def _list_steps(chosen: Sequence[StepTest], all_steps: Sequence[StepTest]) -> str:
+    lead = f"{len(chosen)} of {len(all_steps)} steps: " if len(all_steps) > 1 else ""
+    return lead + "; ".join(step.words() for step in chosen)
