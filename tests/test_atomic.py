@@ -1,9 +1,13 @@
+import io
 import json
+import re
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from diptych.atomic import atomic_file, atomic_folder, read_json, write_json, write_text
+from diptych.atomic import atomic_file, atomic_folder, read_json, write_json, write_npy, write_text
 from diptych.errors import DataError
 
 
@@ -110,3 +114,53 @@ def test_current_folder_can_be_overwritten(tmp_path, monkeypatch):
     with atomic_folder(Path(), overwrite=True) as temporary:
         (temporary / "new").write_text("new")
     assert everything_in(tmp_path) == ["out", "out/new"]
+
+
+@pytest.mark.parametrize("sizes", [[5], [3, 2], [1, 0, 4], [0]])
+def test_rows_are_written_as_numpy_writes_them(tmp_path, sizes):
+    random = np.random.default_rng(0)
+    blocks = [np.asarray(random.normal(size=(size, 3)), np.float32, order="F") for size in sizes]
+    assert write_npy(tmp_path / "a.npy", iter(blocks), sum(sizes)) == (sum(sizes), 3)
+    expected = io.BytesIO()
+    np.save(expected, np.ascontiguousarray(np.concatenate(blocks)))
+    assert (tmp_path / "a.npy").read_bytes() == expected.getvalue()
+    assert everything_in(tmp_path) == ["a.npy"]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "count", "words"),
+    [
+        ([], 0, "was to hold 0 rows but 0 came"),
+        ([(2, 3), (1, 3)], 4, "was to hold 4 rows but 3 came"),
+        ([(2, 3), (3, 3)], 4, "was to hold 4 rows but 5 came"),
+        ([(2, 3), (1, 4)], 3, "rows of 4 numbers came after rows of 3"),
+    ],
+)
+def test_rows_that_are_not_as_announced_are_not_written(tmp_path, shapes, count, words):
+    write_text(tmp_path / "a.npy", "old")
+    with pytest.raises(DataError, match=re.escape(str(tmp_path / "a.npy")) + ".* ?" + words):
+        write_npy(tmp_path / "a.npy", (np.zeros(shape, np.float32) for shape in shapes), count)
+    assert (tmp_path / "a.npy").read_text() == "old"
+    assert everything_in(tmp_path) == ["a.npy"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_rows_that_fail_half_way_leave_no_trace(tmp_path, failure):
+    def blocks():
+        yield np.zeros((2, 3), np.float32)
+        raise failure
+
+    with pytest.raises(failure):
+        write_npy(tmp_path / "a.npy", blocks(), 4)
+    assert everything_in(tmp_path) == []
+
+
+def test_one_block_of_rows_is_held_at_a_time(tmp_path):
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        write_npy(tmp_path / "a.npy", (np.zeros((1_000, 64), np.float32) for _ in range(count)), 1_000 * count)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert peak(20) < 1.2 * peak(1)

@@ -4,11 +4,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from diptych.arrays import Singles
 from diptych.errors import DataError
 
 
@@ -57,6 +60,35 @@ def read_json(source: Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
         raise DataError(f"{source} is missing.") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{source} is not valid JSON ({error}); restore it or make the folder again.") from None
+
+
+def write_npy(target: Path, blocks: Iterable[Singles], count: int) -> tuple[int, int]:
+    """Replace a `.npy` file atomically by float32 rows that come block by block, one block in memory at a time.
+
+    Args:
+        target: the file.
+        blocks: the rows, all of one width; at least one block.
+        count: how many rows there will be, for the head of the file is written first.
+
+    Returns:
+        The shape of what was written.
+    """
+    shape: tuple[int, int] | None = None
+    written = 0
+    with atomic_file(target) as temporary, temporary.open("wb") as file:
+        for block in blocks:
+            if shape is None:
+                shape = count, block.shape[1]
+                head = {"descr": "<f4", "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, head)
+            if block.shape[1] != shape[1]:
+                raise DataError(f"{target}: rows of {block.shape[1]} numbers came after rows of {shape[1]}.")
+            file.write(np.ascontiguousarray(block, dtype="<f4").data)
+            written += len(block)
+            del block  # before the next one is made
+        if shape is None or written != count:
+            raise DataError(f"{target} was to hold {count} rows but {written} came; it is not written.")
+    return shape
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from diptych.data import Protocol
-from diptych.errors import DataError, FitError
+from diptych.errors import DataError, FitError, NotFittedError
 from diptych.methods import Method, base
 
 
@@ -112,3 +112,56 @@ def test_non_finite_rows_are_found_anywhere(counts_dataset, monkeypatch) -> None
 def test_unknown_modalities_are_refused_at_fit(counts_dataset) -> None:
     with pytest.raises(DataError, match="no modality 'smell'; it has image, text"):
         Means().fit(counts_dataset, modalities=("image", "smell"))
+
+
+@pytest.mark.parametrize("modality", ["image", "text"])
+def test_blocks_are_embedded_as_all_rows_at_once_are(counts_dataset, modality) -> None:
+    method = Means().fit(counts_dataset)
+    part = counts_dataset.split("test")
+    blocks = list(method.embed_blocks(modality, part.blocks(modality, 7)))
+    assert [len(block) for block in blocks] == [7] * 8 + [4]
+    assert {block.dtype for block in blocks} == {np.dtype(np.float32)}
+    np.testing.assert_array_equal(np.concatenate(blocks), method.embed(modality, part.features(modality)))
+
+
+def test_a_large_block_is_embedded_in_chunks(counts_dataset, monkeypatch) -> None:
+    monkeypatch.setattr(base, "_EMBED_ROWS", 7)
+    method = Means().fit(counts_dataset)
+    assert [len(codes) for codes in method.embed_blocks("image", [np.ones((16, 12))])] == [16]
+    assert method.seen == [7, 7, 2]
+
+
+def test_blocks_are_read_when_their_codes_are_asked_for(counts_dataset) -> None:
+    read = []
+
+    def blocks():
+        for number in range(3):
+            read.append(number)
+            yield np.ones((2, 12))
+
+    codes = Means().fit(counts_dataset).embed_blocks("image", blocks())
+    assert read == []
+    next(codes)
+    assert read == [0]
+
+
+def test_bad_blocks_are_refused_with_the_row_among_all(counts_dataset) -> None:
+    method = Means().fit(counts_dataset)
+    bad = np.zeros((5, 12))
+    bad[2, 2] = np.nan
+    codes = method.embed_blocks("image", [np.zeros((5, 12)), np.zeros((5, 12)), bad])
+    assert [len(next(codes)) for _ in range(2)] == [5, 5]
+    with pytest.raises(DataError, match="'image' features hold a value that is not finite at or after row 10"):
+        next(codes)
+    with pytest.raises(DataError, match="this model takes 12 columns"):
+        next(method.embed_blocks("image", [np.zeros((5, 3))]))
+    with pytest.raises(NotFittedError):
+        next(Means().embed_blocks("image", [bad]))
+
+
+def test_the_row_of_a_bad_count_is_a_row(counts_dataset, monkeypatch) -> None:
+    monkeypatch.setattr(base, "_EMBED_ROWS", 2)
+    counts = np.ones((6, 20))
+    counts[5, 3] = np.inf
+    with pytest.raises(DataError, match="'text' features hold a value that is not finite at or after row 4"):
+        Means().fit(counts_dataset).embed("text", sp.csr_array(counts))

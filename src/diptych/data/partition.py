@@ -1,6 +1,6 @@
 """A part of a dataset: some of its items, their features, and the labels one is allowed to see."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from diptych.arrays import Booleans, Features, Integers, Strings
 from diptych.data.labels import Labels
+from diptych.data.storage import mapped_anew
 from diptych.errors import DataError
 
 
@@ -71,15 +72,39 @@ class Partition:
 
     def features(self, modality: str) -> Features:
         """The rows of one modality, in item order; every item here must have it (see `having`)."""
-        if not self.has(modality).all():
-            lacking = self.ids[int(np.argmin(self.has(modality)))]
-            raise DataError(f"item '{lacking}' has no {modality}; ask for `having({modality!r})` first.")
-        column = self.columns[modality]
-        rows = column.row_of_item[self.index]
-        if isinstance(column.values, np.ndarray):
-            return np.asarray(column.values[rows])
-        return sp.csr_array(column.values[rows])
+        numbers = self._row_numbers(modality)
+        return _chosen(self.columns[modality].values, numbers)
+
+    def blocks(self, modality: str, rows: int = 8192) -> Iterator[Features]:
+        """The rows that `features` returns, some at a time, so that memory does not grow with their number.
+
+        Dense rows come from disk block by block. Counts are already in memory, for the archive they are stored in
+        has to be read whole; of them only the copies are saved.
+
+        Args:
+            modality: which rows; every item here must have it.
+            rows: how many at a time.
+        """
+        if rows < 1:
+            raise DataError(f"a block of {rows} rows is none; ask for at least one.")
+        numbers = self._row_numbers(modality)
+        values = self.columns[modality].values
+        parts = (numbers[start : start + rows] for start in range(0, len(numbers), rows))
+        return (_chosen(mapped_anew(values), part) for part in parts)
 
     def with_labels(self, labels: Labels) -> "Partition":
         """The same items under other labels."""
         return Partition(self.index, self.ids, self.documents, labels, self.columns)
+
+    def _row_numbers(self, modality: str) -> Integers:
+        """Where the items' rows are, in item order."""
+        present = self.has(modality)
+        if not present.all():
+            lacking = self.ids[int(np.argmin(present))]
+            raise DataError(f"item '{lacking}' has no {modality}; ask for `having({modality!r})` first.")
+        return np.asarray(self.columns[modality].row_of_item[self.index])
+
+
+def _chosen(values: Features, rows: Integers) -> Features:
+    """A copy of the rows at some places."""
+    return np.asarray(values[rows]) if isinstance(values, np.ndarray) else sp.csr_array(values[rows])

@@ -1,6 +1,8 @@
 """Reading and writing one modality's file: dense rows as `.npy`, counts as a sparse `.npz`."""
 
+from mmap import mmap
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +33,11 @@ def write_rows(folder: Path, modality: Modality, values: Features) -> None:
 
 
 def read_rows(folder: Path, modality: Modality) -> Features:
-    """Open a modality's rows: a read-only memory map when dense, a sparse array when counts."""
+    """Open a modality's rows: a read-only memory map when dense, a sparse array when counts.
+
+    Counts are read whole: the parts of an archive start at odd addresses, where SciPy copies what it is given, and
+    a damaged index can only be told by reading all of it.
+    """
     path = folder / modality.file
     try:
         values: Features
@@ -49,3 +55,20 @@ def read_rows(folder: Path, modality: Modality) -> Features:
     if values.shape != expected:
         raise DataError(f"{path} holds {values.shape} numbers but dataset.json says {expected}; import it again.")
     return values
+
+
+def mapped_anew(values: Features) -> Features:
+    """The same rows under a memory map of their own; rows that are not mapped from a file are returned as they are.
+
+    What has been read through a map counts as this process's memory for as long as the map lives. Whoever walks
+    through a large file maps it anew for each part, so that only one part is held at a time.
+    """
+    if not isinstance(values, np.memmap) or not isinstance(values.base, mmap):
+        return values
+    order: Literal["C", "F"] = "C" if values.flags.c_contiguous else "F"
+    try:
+        return np.memmap(values.filename, values.dtype, "r", values.offset, values.shape, order)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{values.filename} cannot be read ({error}); restore it or import the dataset again."
+        ) from None

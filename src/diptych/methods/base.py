@@ -2,6 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -92,9 +93,25 @@ class Method(Parametrised, ABC):
             DataError: for an unknown modality, a wrong dimension or a non-finite value.
         """
         self._check_features(modality, features)
-        starts = range(0, max(1, features.shape[0]), _EMBED_ROWS)
-        blocks = [self._embed(modality, features[start : start + _EMBED_ROWS]) for start in starts]
-        return np.concatenate(blocks).astype(np.float32)
+        return self._embed_chunks(modality, features)
+
+    def embed_blocks(self, modality: str, blocks: Iterable[Features]) -> Iterator[Singles]:
+        """Embed rows that come block by block (see `Partition.blocks`), each block when its codes are asked for.
+
+        One block of rows and its codes are held at a time. The codes are those of `embed` on all rows at once,
+        to the last bits a product of matrices of another size may differ in.
+
+        Raises:
+            DataError: as `embed` does, when the block at fault is reached.
+        """
+        row = 0
+        for block in blocks:
+            self._check_features(modality, block, row)
+            row += block.shape[0]
+            codes = self._embed_chunks(modality, block)
+            del block
+            yield codes
+            del codes  # before the next block is read
 
     def represent(
         self, query_modality: str, gallery_modality: str, queries: Features, gallery: Features
@@ -147,7 +164,12 @@ class Method(Parametrised, ABC):
         if self.uses_labels and not data.train.labels.is_labelled.any():
             raise FitError(f"{type(self).__name__} learns from labels and no training item has one.")
 
-    def _check_features(self, modality: str, features: Features) -> None:
+    def _embed_chunks(self, modality: str, features: Features) -> Singles:
+        starts = range(0, max(1, features.shape[0]), _EMBED_ROWS)
+        chunks = [self._embed(modality, features[start : start + _EMBED_ROWS]) for start in starts]
+        return np.concatenate(chunks).astype(np.float32, copy=False)
+
+    def _check_features(self, modality: str, features: Features, first_row: int = 0) -> None:
         self._check_fitted()
         known = self.record_["modalities"]
         if modality not in known:
@@ -155,7 +177,8 @@ class Method(Parametrised, ABC):
         dimension = known[modality]["dimension"]
         if features.ndim != 2 or features.shape[1] != dimension:
             raise DataError(f"'{modality}' features have shape {features.shape}; this model takes {dimension} columns.")
-        entries = features if isinstance(features, np.ndarray) else features.data
-        for start in range(0, entries.shape[0], _EMBED_ROWS):
-            if not np.isfinite(entries[start : start + _EMBED_ROWS]).all():
-                raise DataError(f"'{modality}' features hold a value that is not finite at or after row {start}.")
+        for start in range(0, features.shape[0], _EMBED_ROWS):
+            rows = features[start : start + _EMBED_ROWS]
+            if not np.isfinite(rows if isinstance(rows, np.ndarray) else rows.data).all():
+                row = first_row + start
+                raise DataError(f"'{modality}' features hold a value that is not finite at or after row {row}.")
