@@ -52,7 +52,7 @@ class Protocol:
             raise ConfigError(f"select_at is {self.select_at}; it must be at least 1.")
         if self.use_pairs and self.unlabelled != "train":
             raise ConfigError(
-                f"use_pairs is on but unlabelled is {self.unlabelled!r}; pairs may be used of unlabelled training items "
+                f"use_pairs is on but unlabelled is {self.unlabelled!r}; pairs are used of unlabelled training items "
                 "only, so set unlabelled to 'train'."
             )
         if self.label_share is not None and not 0 < self.label_share <= 1:

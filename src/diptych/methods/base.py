@@ -126,7 +126,8 @@ class Method(Parametrised, ABC):
         """What this method's fit reads under a protocol, in a few words."""
         parts = ["pairs"] + ["labels"] * self.uses_labels
         if self.uses_unlabelled and any(pool.shape[0] for pool in data.pools.values()):
-            parts.append("test features" if protocol.unlabelled == "test-features" else "unlabelled training features")
+            training = "unlabelled training pairs" if protocol.use_pairs else "unlabelled training features"
+            parts.append("test features" if protocol.unlabelled == "test-features" else training)
         return " + ".join(parts)
 
     @property

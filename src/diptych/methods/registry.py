@@ -54,6 +54,9 @@ _METHODS: dict[str, Entry] = {
     "dcca": _deep("dcca:DCCA", "deep canonical correlation analysis"),
     "cmdn": _deep("cmdn:CMDN", "cross-media multiple deep networks"),
     "base": _deep("base_network:BaseNetwork", "the base network of CDMLMR"),
+    "cdmlmr-semi": _deep("cdmlmr:CDMLMR", "CDMLMR with the contrastive loss alone", {"losses": "contrastive"}),
+    "cdmlmr-quad": _deep("cdmlmr:QuadrupletCDMLMR", "CDMLMR with the quadruplet loss alone", {"losses": "quadruplet"}),
+    "cdmlmr": _deep("cdmlmr:CDMLMR", "cross-modal deep metric learning with multi-task regularization"),
 }
 
 

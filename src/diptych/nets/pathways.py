@@ -51,6 +51,7 @@ class Pathways(nn.Module):
         if not branches or not set(branches) <= set(BRANCHES):
             raise ConfigError(f"branches is {list(branches)}; give one or more of {', '.join(BRANCHES)}.")
         self.modalities = tuple(sizes)
+        self.activation = activation
         self.share_branch_fc = share_branch_fc
         # Trunks come first and branches in one order: a net with fewer branches starts from the same weights.
         self.trunks = nn.ModuleDict(
@@ -73,14 +74,28 @@ class Pathways(nn.Module):
         output: Tensor = self.trunks[modality](x)
         return output
 
+    def trunk_layers(self, modality: str) -> list[nn.Module]:
+        """Return the layers of a modality's trunk."""
+        stack = self.trunks[modality]
+        assert isinstance(stack, DenseStack)
+        return list(stack.layers)
+
+    def branch_layers(self, modality: str) -> dict[str, nn.Module]:
+        """Return the layer of every branch that a modality goes through, by its loss."""
+        owner = _SHARED if self.share_branch_fc else modality
+        return {name: self.branches[name].get_submodule(owner) for name in self.branches}
+
     def outputs(self, modality: str, trunk: Tensor) -> dict[str, Tensor]:
         """Return the sigmoid output of every branch, by its loss, on a trunk's output."""
-        owner = _SHARED if self.share_branch_fc else modality
-        return {name: torch.sigmoid(self.branches[name].get_submodule(owner)(trunk)) for name in self.branches}
+        return {name: torch.sigmoid(layer(trunk)) for name, layer in self.branch_layers(modality).items()}
 
     def forward(self, modality: str, x: Tensor) -> dict[str, Tensor]:
         """Return the sigmoid output of every branch, by its loss."""
         return self.outputs(modality, self.trunk(modality, x))
+
+    def encode(self, inputs: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+        """Return the branches' outputs of several modalities."""
+        return {modality: self(modality, x) for modality, x in inputs.items()}
 
     def represent(self, modality: str, x: Tensor, kind: Representation = "branch_concat") -> Tensor:
         """Return what is retrieved, see `representation`."""

@@ -27,6 +27,7 @@ PUBLISHED: Mapping[str, LoopSettings] = {
     "correspondence-cross": LoopSettings(20_000, 200, "sgd", InverseT(0.01), _TEN_THOUSAND_RAMP, weight_decay=1e-4),
     "autoencoder": LoopSettings(100_000, 115, "sgd", Constant(0.1), Ramp(0.5, 0.9, 50_000), weight_decay=1e-3),
     "autoencoder-deep": LoopSettings(100_000, 115, "sgd", InverseT(0.01), _TEN_THOUSAND_RAMP, weight_decay=1e-4),
+    "metric": LoopSettings(5_000, 100, "sgd", Constant(0.001), Constant(0.9), weight_decay=0.004, decay_biases=True),
     "deep-cca": LoopSettings(10_000, 800, "adam", Constant(0.001), Constant(0.9), weight_decay=1e-5),
 }
 
@@ -61,6 +62,7 @@ class Profile:
         joint_width: the joint layer of the multimodal machines.
         supervised_width: each of the three layers of the supervised net.
         supervised_dropout: share of its hidden units dropped in training.
+        pathway_width: each layer of the multi-task network's pathways and branches.
         code_width: codes of the bimodal and correspondence autoencoders used as baselines.
         validations: how often a stage that keeps its best weights is scored on validation.
         patience: validations without improvement after which such a stage stops.
@@ -75,6 +77,7 @@ class Profile:
     joint_width: int = 2048
     supervised_width: int = 1024
     supervised_dropout: float = 0.0
+    pathway_width: int = 256
     code_width: int = 1024
     validations: int = 20
     patience: int | None = None
@@ -131,12 +134,14 @@ PROFILES: Mapping[str, Profile] = {
     "fast": Profile(
         "fast",
         # A fifth of the others' published rate takes more steps to get anywhere.
-        steps=_steps(rbm=600, supervised=200, bimodal_first=300, autoencoder=1_000) | {"correspondence-cross": 3_000},
+        steps=_steps(rbm=600, supervised=200, bimodal_first=300, autoencoder=1_000)
+        | {"correspondence-cross": 3_000, "metric": 600},
         dense_widths=(128, 64),
         count_widths=(128, 64),
         width_per_column=4,
         joint_width=64,
         supervised_width=64,
+        pathway_width=64,
         code_width=32,
         validations=4,
         patience=3,

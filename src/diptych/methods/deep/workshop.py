@@ -1,7 +1,7 @@
 """The workshop of one fit: what every stage shares, and the one way a stage is trained."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from diptych.training.cache import Input
 from diptych.training.loop import Validate
 
 
-class CountedObjective(Objective[torch.Tensor], Protocol):
+class CountedObjective(Objective[Any], Protocol):
     """An objective that knows how many rows it holds."""
 
     def __len__(self) -> int:
@@ -74,11 +74,13 @@ class Workshop:
         inputs: Mapping[str, Input],
         options: Mapping[str, Any] | None = None,
         upstream: Sequence[str] = (),
+        batches: Callable[[int], Any] | None = None,
         validate: Validate | None = None,
     ) -> TrainedStage:
         """Train a stage, or take it from the cache, and note how it went.
 
-        Without validation a stage trains all its steps: `patience` would have nothing to watch.
+        Batches are row numbers, shuffled anew each epoch, unless `batches` gives them by step. Without validation a
+        stage trains all its steps: `patience` would have nothing to watch.
         """
         trained = train_cached(
             self.cache,
@@ -88,7 +90,8 @@ class Workshop:
             inputs=inputs,
             options=options or {},
             upstream=upstream,
-            count=len(objective),
+            batches=batches,
+            count=len(objective) if batches is None else None,
             validate=validate,
             progress=self.progress,
         )

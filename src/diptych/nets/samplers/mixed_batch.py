@@ -18,8 +18,8 @@ class MixedBatch(NamedTuple):
 
     Attributes:
         labelled: rows of the labelled pool; the same documents in every modality.
-        unlabelled: rows of each modality's unlabelled pool, by name; row p of one modality and row p of another have
-            nothing to do with each other.
+        unlabelled: rows of each modality's unlabelled pool, by name; unless the batches are `paired`, row p of one
+            modality and row p of another have nothing to do with each other.
     """
 
     labelled: Tensor
@@ -41,6 +41,9 @@ class MixedBatches:
         seed: of the run.
         balanced_by: class of each labelled document, to show all classes equally often; None shows all documents
             equally often.
+        labelled_share: share of labelled documents in a batch; None for the proportion of the pools.
+        paired: draw unlabelled documents instead of single items: the pools are equally long and in one order, and
+            their pairing may be seen.
     """
 
     labelled: int
@@ -48,6 +51,8 @@ class MixedBatches:
     batch_size: int
     seed: int
     balanced_by: Integers | None = None
+    labelled_share: float | None = None
+    paired: bool = False
 
     def __post_init__(self) -> None:
         if self.labelled < 1:
@@ -60,6 +65,11 @@ class MixedBatches:
                 "give one for each."
             )
 
+        if self.labelled_share is not None and not 0 < self.labelled_share < 1:
+            raise ConfigError(f"labelled_share is {self.labelled_share}; it must lie between 0 and 1.")
+        if self.paired and len(set(self.unlabelled.values())) > 1:
+            raise ConfigError("unlabelled pairs need equally many rows of every modality.")
+
     @property
     def sizes(self) -> tuple[int, int]:
         """Labelled and unlabelled items in a batch: at least one of each kind that exists."""
@@ -67,8 +77,8 @@ class MixedBatches:
         size = min(self.batch_size, self.labelled + pool)
         if pool == 0:
             return size, 0
-        share = round(size * self.labelled / (self.labelled + pool))
-        documents = min(max(share, 1), size - 1)
+        share = self.labelled / (self.labelled + pool) if self.labelled_share is None else self.labelled_share
+        documents = min(max(round(size * share), 1), size - 1, self.labelled)
         return documents, size - documents
 
     def __call__(self, step: int) -> MixedBatch:
@@ -85,7 +95,8 @@ class MixedBatches:
         if pool == 0:
             return np.zeros(0, dtype=np.int64)
         size = min(size, pool)
-        return EpochStream(pool, self.seed, f"unlabelled {modality}").between(step * size, (step + 1) * size)
+        purpose = "unlabelled pairs" if self.paired else f"unlabelled {modality}"
+        return EpochStream(pool, self.seed, purpose).between(step * size, (step + 1) * size)
 
     def _documents(self, start: int, stop: int) -> Integers:
         if self.balanced_by is None:
