@@ -1,10 +1,12 @@
 """CDMLMR: cross-modal deep metric learning with multi-task regularization."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from diptych.data import Protocol, TrainingData
 from diptych.errors import ConfigError
 from diptych.methods.base_network import shared_codes
 from diptych.methods.deep.deep_method import DeepMethod
@@ -17,7 +19,7 @@ from diptych.methods.selection import Validation
 from diptych.nets.graph import Metric
 from diptych.nets.losses import ContrastiveForm, Reduction
 from diptych.nets.metric_learning import MetricOptions
-from diptych.nets.pathways import Branch, Representation, TrunkActivation, require_comparable
+from diptych.nets.pathways import Branch, Representation, TrunkActivation
 from diptych.nets.samplers import UnlabelledNegatives, UnlabelledPairs
 
 Losses = Literal["both", "contrastive", "quadruplet"]
@@ -43,7 +45,6 @@ _SWITCHES = (
     "unlabelled_pairs",
     "unlabelled_negatives",
     "quadruplets_per_item",
-    "dropout",
 )
 NEIGHBOURS = 10
 LEAST_LABELLED_SHARE = 0.3
@@ -111,7 +112,7 @@ class CDMLMR(DeepMethod):
         rate: float | None = None,
         representation: Representation | None = None,
         centred: bool = True,
-        dropout: float = 0.5,
+        dropout: float | None = None,
         contrastive_weight: float = 1.0,
         quadruplet_weight: float = 1.0,
         contrastive_form: ContrastiveForm = "hadsell",
@@ -173,9 +174,16 @@ class CDMLMR(DeepMethod):
         for name, known in (("graph_space", ("raw", "zscored")), ("input_norm", ("zscore", "none"))):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(known)}.")
-        if self.representation is not None:
-            require_comparable(self.representation, self.share_branch_fc)
+        self._design(self.labelled_share, GRIDS["standard"]["rate"][0] if self.rate is None else self.rate).check()
         self._options(paired=False, values={})
+
+    def saw(self, protocol: Protocol, data: TrainingData) -> str:
+        """What this method's fit reads under a protocol, in a few words."""
+        return super().saw(protocol, data if self._reads_pool else replace(data, pools={}))
+
+    @property
+    def _reads_pool(self) -> bool:
+        return self.uses_unlabelled and self.losses != "quadruplet"
 
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         data = metric_data(
@@ -183,36 +191,41 @@ class CDMLMR(DeepMethod):
             shared_codes(shop),
             input_norm=self.input_norm,
             graph_space=self.graph_space,
-            with_pool=self.losses != "quadruplet",
+            with_pool=self._reads_pool,
         )
         search = MetricSearch(lambda values: self._train_once(shop, data, values), self._representations())
         trained, chosen = search.run(self._grid(shop, data))
         self.record_["selection"] = search.search.trials if trained.judge else []
+        self.record_["failed_trials"] = search.failures
         self.record_["chosen"] = chosen
         self.record_["monitoring"] = {**monitoring(trained.history), "chance_purity": _chance_purity(data)}
         return trained.chains(chosen["representation"])
 
     def _train_once(self, shop: Workshop, data: MetricData, values: Mapping[str, float]) -> TrainedPathways:
-        design = MetricDesign(
+        design = self._design(self._labelled_share(data), values["rate"])
+        return train_pathways(shop, data, design, self._options(paired=data.paired, values=values))
+
+    def _design(self, labelled_share: float | None, rate: float) -> MetricDesign:
+        return MetricDesign(
             branches=_BRANCHES[self.losses],
             activation=self.activation,
             share_branch_fc=self.share_branch_fc,
             batch_size=self.batch_size,
-            labelled_share=self._labelled_share(data),
+            labelled_share=labelled_share,
             class_balanced=self.class_balanced,
-            rate=values["rate"],
+            rate=rate,
             bias_rate_multiplier=self.bias_rate_multiplier,
             clip_norm=self.clip_norm,
+            judged_by=self._representations()[0],
             centred=self.centred,
         )
-        return train_pathways(shop, data, design, self._options(paired=data.paired, values=values))
 
     def _options(self, *, paired: bool, values: Mapping[str, float]) -> MetricOptions:
         """The losses with the values on trial; what the grid does not hold stays at its parameter or default."""
         defaults = MetricOptions()
         open_values = {
             name: values.get(name, getattr(defaults, name) if getattr(self, name) is None else getattr(self, name))
-            for name in ("contrastive_margin", "quadruplet_margin", "unlabelled_weight")
+            for name in ("dropout", "contrastive_margin", "quadruplet_margin", "unlabelled_weight")
         }
         same = {name: getattr(self, name) for name in _SWITCHES}
         neighbours = (0 if paired else NEIGHBOURS) if self.neighbours is None else self.neighbours
@@ -221,6 +234,8 @@ class CDMLMR(DeepMethod):
     def _grid(self, shop: Workshop, data: MetricData) -> Grid:
         """The values to try: those the user gave are fixed, and without validation the first of each decides."""
         grid = dict(GRIDS[shop.profile.name])
+        if self.contrastive_form == "eq5":  # whose margin is a squared distance
+            grid["contrastive_margin"] = tuple(margin**2 for margin in grid["contrastive_margin"])
         if "contrastive" not in _BRANCHES[self.losses]:
             del grid["contrastive_margin"]
         if "quadruplet" not in _BRANCHES[self.losses]:

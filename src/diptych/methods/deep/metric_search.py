@@ -12,15 +12,23 @@ Grid = Mapping[str, tuple[float, ...]]
 """Values to try by name; the first is where the search begins."""
 
 GRIDS: Mapping[str, Grid] = {
-    "fast": {"rate": (0.01,), "contrastive_margin": (5.0,), "quadruplet_margin": (5.0,), "unlabelled_weight": (1.0,)},
+    "fast": {
+        "rate": (0.01,),
+        "dropout": (0.0,),
+        "contrastive_margin": (5.0,),
+        "quadruplet_margin": (5.0,),
+        "unlabelled_weight": (1.0,),
+    },
     "standard": {
         "rate": (0.001, 0.01),
+        "dropout": (0.0, 0.5),
         "contrastive_margin": (5.0, 8.0),
-        "quadruplet_margin": (5.0, 1.0, 20.0),
+        "quadruplet_margin": (5.0, 20.0),
         "unlabelled_weight": (1.0, 0.1),
     },
     "paper": {
         "rate": (0.001,),
+        "dropout": (0.0,),
         "contrastive_margin": (5.0, 1.0, 2.0, 8.0),
         "quadruplet_margin": (5.0, 1.0, 10.0, 20.0),
         "unlabelled_weight": (1.0, 0.1, 0.3),
@@ -31,18 +39,23 @@ TrainOnce = Callable[[Mapping[str, float]], TrainedPathways]
 
 
 class MetricSearch:
-    """Walk along one value at a time, keeping the best so far: six trainings instead of the grid's dozens.
+    """Walk along one value at a time, keeping the best so far: a handful of trainings instead of the grid's dozens.
 
     Args:
         train_once: trains a network with values of the grid.
         representations: what may be retrieved; each trained network is scored with all of them.
+
+    Attributes:
+        search: the values tried and their scores.
+        failures: the values that could not be trained, and why.
+        best: the best network so far and its representation.
     """
 
     def __init__(self, train_once: TrainOnce, representations: tuple[Representation, ...]) -> None:
         self._train_once = train_once
         self._representations = representations
         self.search = Search()
-        self._failures: list[str] = []
+        self.failures: list[dict[str, Any]] = []
         self.best: tuple[TrainedPathways, Representation] | None = None
 
     def run(self, grid: Grid) -> tuple[TrainedPathways, dict[str, Any]]:
@@ -52,9 +65,8 @@ class MetricSearch:
             for value in values[1:]:
                 self._try({**self._chosen(grid), name: value})
         if self.best is None:
-            raise FitError(
-                f"no setting of the multi-task network could be trained; the first failed so: {self._failures[0]}"
-            )
+            reason = self.failures[0]["reason"]
+            raise FitError(f"no setting of the multi-task network could be trained; the first failed so: {reason}")
         return self.best[0], self.search.best
 
     def _chosen(self, grid: Grid) -> dict[str, float]:
@@ -66,7 +78,7 @@ class MetricSearch:
         try:
             trained = self._train_once(values)
         except FitError as error:  # a margin that lets the codes collapse is a bad value, not the end
-            self._failures.append(str(error))
+            self.failures.append({"params": dict(values), "reason": str(error)})
             return
         for kind in self._representations:
             if self.search.add({**values, "representation": kind}, trained.score(kind)):

@@ -10,13 +10,25 @@ import torch
 from diptych.arrays import Features, Singles
 from diptych.methods.deep.layers import Chain, DenseLayer
 from diptych.methods.deep.metric_rows import MetricData
+from diptych.methods.deep.profile import PUBLISHED
 from diptych.methods.deep.retrieval_judge import RetrievalJudge, retrieval_judge
 from diptych.methods.deep.workshop import Workshop, frozen, frozen_layer
+from diptych.nets.dense import activation_function
 from diptych.nets.metric_learning import MetricObjective, MetricOptions
-from diptych.nets.pathways import Branch, Pathways, Representation, TrunkActivation
+from diptych.nets.pathways import (
+    Branch,
+    Pathways,
+    Representation,
+    TrunkActivation,
+    representation,
+    require_comparable,
+)
 from diptych.nets.samplers import MixedBatches
 from diptych.state import stateful
-from diptych.training import Constant, History
+from diptych.training import Constant, History, LoopSettings
+
+PATIENCE = 3
+"""Validations without improvement after which training stops: it is done once for every value on trial."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,7 @@ class MetricDesign:
         rate: learning rate.
         bias_rate_multiplier: learning rate of biases, relative to the weights'.
         clip_norm: largest norm of the gradients; None for no limit.
+        judged_by: the representation whose validation score decides which weights are kept.
         centred: whether representations are retrieved without their mean over the training items.
     """
 
@@ -45,7 +58,31 @@ class MetricDesign:
     rate: float
     bias_rate_multiplier: float
     clip_norm: float | None
+    judged_by: Representation
     centred: bool
+
+    def check(self) -> None:
+        """Refuse what cannot be trained, before anything is.
+
+        Raises:
+            ConfigError: for a value that is unknown or out of range.
+        """
+        activation_function(self.activation)
+        require_comparable(self.judged_by, self.share_branch_fc)
+        nothing = torch.zeros(1, 1)
+        representation(self.judged_by, dict.fromkeys(self.branches, nothing), nothing)
+        MixedBatches(1, {}, self.batch_size, 0, labelled_share=self.labelled_share)
+        self.settings(PUBLISHED["metric"]).check()
+
+    def settings(self, base: LoopSettings) -> LoopSettings:
+        """The settings of the stage: those of its profile with what is decided here."""
+        return replace(
+            base,
+            rate=Constant(self.rate),
+            batch_size=self.batch_size,
+            bias_rate_multiplier=self.bias_rate_multiplier,
+            clip_norm=self.clip_norm,
+        )
 
 
 @stateful
@@ -87,18 +124,21 @@ class Centred:
 class TrainedPathways:
     """A trained network with the means of its training outputs: scores itself on validation, and can be frozen."""
 
-    def __init__(self, shop: Workshop, data: MetricData, net: Pathways, *, centred: bool) -> None:
+    def __init__(
+        self, shop: Workshop, data: MetricData, net: Pathways, *, judged_by: Representation, centred: bool
+    ) -> None:
         self.net = net
         self.data = data
         self.centred = centred
         self.history = History("")
         self._training = {name: shop.tensor(values) for name, values in data.training.items()}
-        self._kind: Representation = _default_kind(net)
+        self._kind = judged_by
         self.judge: RetrievalJudge | None = retrieval_judge(shop, data.chains, self.code)
 
     def code(self, modality: str, rows: torch.Tensor) -> torch.Tensor:
         """Represent rows as they would be retrieved now."""
-        return self.net.represent(modality, rows, self._kind) - self._centre(modality)
+        # The rows stay where training ran, the trained network does not.
+        return self.net.represent(modality, rows.to(self._device), self._kind) - self._centre(modality)
 
     @torch.no_grad()
     def score(self, kind: Representation) -> float:
@@ -134,12 +174,6 @@ class TrainedPathways:
         return next(self.net.parameters()).device
 
 
-def _default_kind(net: Pathways) -> Representation:
-    if len(net.branches) > 1:
-        return "branch_concat"
-    return "semi" if "contrastive" in net.branches else "quad"
-
-
 def train_pathways(shop: Workshop, data: MetricData, design: MetricDesign, options: MetricOptions) -> TrainedPathways:
     """Train one network; with validation, keep the weights that retrieve best there."""
     net = Pathways(
@@ -151,7 +185,7 @@ def train_pathways(shop: Workshop, data: MetricData, design: MetricDesign, optio
         activation=design.activation,
         share_branch_fc=design.share_branch_fc,
     )
-    trained = TrainedPathways(shop, data, net, centred=design.centred)
+    trained = TrainedPathways(shop, data, net, judged_by=design.judged_by, centred=design.centred)
     objective = MetricObjective(net, data.rows, shop.tensor(data.labels), options, paired=data.paired)
     batches = MixedBatches(
         len(data.labels),
@@ -165,13 +199,7 @@ def train_pathways(shop: Workshop, data: MetricData, design: MetricDesign, optio
     stage = shop.train(
         _title(design, options),
         objective,
-        replace(
-            shop.settings("metric"),
-            rate=Constant(design.rate),
-            batch_size=design.batch_size,
-            bias_rate_multiplier=design.bias_rate_multiplier,
-            clip_norm=design.clip_norm,
-        ),
+        design.settings(shop.settings("metric")),
         inputs={
             **data.arrays,
             **{f"training {name}": values for name, values in data.training.items()},
@@ -188,7 +216,7 @@ def train_pathways(shop: Workshop, data: MetricData, design: MetricDesign, optio
 
 
 def _title(design: MetricDesign, options: MetricOptions) -> str:
-    parts = [f"rate {design.rate:g}"]
+    parts = [f"rate {design.rate:g}, dropout {options.dropout:g}"]
     if "contrastive" in design.branches:
         parts.append(f"α {options.contrastive_margin:g}, λ {options.unlabelled_weight:g}")
     if "quadruplet" in design.branches:
