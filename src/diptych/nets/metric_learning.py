@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -35,6 +36,15 @@ Outputs = dict[str, dict[str, Tensor]]
 
 MONITOR_EVERY = 10
 """Steps between two looks at the figures: they cost as much as the losses they are about."""
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "contrastive_form": get_args(ContrastiveForm),
+    "reduction": get_args(Reduction),
+    "graph_metric": get_args(Metric),
+    "graph_pool": ("batch", "eligible"),
+    "unlabelled_pairs": get_args(UnlabelledPairs),
+    "unlabelled_negatives": get_args(UnlabelledNegatives),
+}
 
 _COLLAPSED = 1e-4
 _GRACE_STEPS = 50
@@ -79,8 +89,9 @@ class MetricOptions:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.graph_pool not in ("batch", "eligible"):
-            raise ConfigError(f"graph_pool is '{self.graph_pool}'; choose one of batch, eligible.")
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} is '{getattr(self, name)}'; choose one of {', '.join(known)}.")
         for name in ("contrastive_margin", "quadruplet_margin"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be above zero.")
@@ -175,7 +186,7 @@ class MetricObjective:
             total = total + self.options.contrastive_weight * parts["contrastive"]
         if "quadruplet" in self.module.branches:
             first, second = (outputs[name]["quadruplet"] for name in self.rows)
-            parts["quadruplet"], more = self._quadruplet(first, second, labels, random)
+            parts["quadruplet"], more = self._quadruplet(first, second, labels, step, random)
             figures |= more
             total = total + self.options.quadruplet_weight * parts["quadruplet"]
         if watched:
@@ -202,7 +213,7 @@ class MetricObjective:
             graph,
             distances,
             random,
-            unlabelled_weight=options.unlabelled_weight if step >= options.unlabelled_from else 0.0,
+            unlabelled_weight=self._unlabelled_weight(step),
             unlabelled_pairs=options.unlabelled_pairs,
             unlabelled_negatives=options.unlabelled_negatives,
             known_pairs=self._partners(distances, len(labels)) if self.paired else None,
@@ -216,15 +227,20 @@ class MetricObjective:
         return loss, {**figures, "edge_purity": edge_purity(graph, labels)}
 
     def _quadruplet(
-        self, first: Tensor, second: Tensor, labels: Tensor, random: torch.Generator
+        self, first: Tensor, second: Tensor, labels: Tensor, step: int, random: torch.Generator
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if self.paired:  # an unlabelled document is a class of its own: its partner is all it is known to resemble
+        if self.paired and self._unlabelled_weight(step) > 0:
+            # An unlabelled document is a class of its own: its partner is all it is known to resemble.
             alone = torch.arange(len(first) - len(labels), device=labels.device)
             labels = torch.cat([labels, self.labels.max() + 1 + alone])
         drawn = sample_quadruplets(labels, self.options.quadruplets_per_item, random)
         terms = quadruplet_terms(first, second, drawn, self.options.quadruplet_margin)
         loss = reduce_terms(terms, None, self.options.reduction, len(first))
         return loss, {"active_quadruplets": active_share(terms)}
+
+    def _unlabelled_weight(self, step: int) -> float:
+        """What unlabelled items count in a step."""
+        return self.options.unlabelled_weight if step >= self.options.unlabelled_from else 0.0
 
     def _partners(self, like: Tensor, labelled: int) -> Tensor:
         """The unlabelled documents' own pairs: the diagonal below the labelled part."""

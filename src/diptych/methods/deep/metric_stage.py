@@ -82,6 +82,7 @@ class MetricDesign:
             batch_size=self.batch_size,
             bias_rate_multiplier=self.bias_rate_multiplier,
             clip_norm=self.clip_norm,
+            patience=base.patience and min(base.patience, PATIENCE),
         )
 
 
