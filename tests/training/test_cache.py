@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import torch
 
 from diptych.errors import ConfigError, FitError
-from diptych.training import StageCache, default_cache_root, stage_key, train_cached
+from diptych.training import StageCache, default_cache_root, stage_key
 from diptych.training import cache as cache_module
 from training import toy
 
@@ -82,19 +82,9 @@ def test_default_root(monkeypatch):
     assert default_cache_root() == Path.home() / ".cache" / "diptych"
 
 
-def stage(root, *, seed=0, inputs=None, options=None, upstream=(), fault=None, **settings):
-    net = toy.ToyNet(seed)
-    done = train_cached(
-        StageCache(root), "toy", toy.toy_objective(net, nan_at=fault), toy.toy_settings(**settings),
-        inputs=inputs or {"x": ROWS}, options=options or {}, upstream=upstream, count=toy.ROWS,
-        validate=lambda: toy.toy_score(net),
-    )  # fmt: skip
-    return net, done
-
-
 def test_second_time_comes_from_the_cache(tmp_path):
-    first, trained = stage(tmp_path)
-    second, found = stage(tmp_path)
+    first, trained = toy.cached_stage(tmp_path)
+    second, found = toy.cached_stage(tmp_path)
     assert (trained.from_cache, found.from_cache) == (False, True)
     assert trained.key == found.key
     assert toy.same_weights(first, second)
@@ -107,48 +97,42 @@ def test_second_time_comes_from_the_cache(tmp_path):
     "change", [{"inputs": {"x": ROWS + 1}}, {"options": {"a": 1}}, {"upstream": ["k"]}, {"seed": 3}, {"steps": 50}]
 )
 def test_a_change_is_trained(tmp_path, change):
-    stage(tmp_path)
-    assert not stage(tmp_path, **change)[1].from_cache
+    toy.cached_stage(tmp_path)
+    assert not toy.cached_stage(tmp_path, **change)[1].from_cache
 
 
 def test_a_change_of_the_code_is_trained(tmp_path, monkeypatch):
-    stage(tmp_path)
+    toy.cached_stage(tmp_path)
     monkeypatch.setattr(cache_module, "CODE_VERSION", 10**6)
-    assert not stage(tmp_path)[1].from_cache
+    assert not toy.cached_stage(tmp_path)[1].from_cache
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[:100], lambda c: b"", lambda c: c[:-3] + b"xyz"])
 def test_a_damaged_entry_is_rebuilt(tmp_path, caplog, damage):
-    first, _ = stage(tmp_path)
+    first, _ = toy.cached_stage(tmp_path)
     (path,) = (tmp_path / "stages").rglob("*.safetensors")
     path.write_bytes(damage(path.read_bytes()))
-    again, done = stage(tmp_path)
+    again, done = toy.cached_stage(tmp_path)
     assert not done.from_cache
     assert "trained again" in caplog.text
     assert toy.same_weights(first, again)
-    assert stage(tmp_path)[1].from_cache
+    assert toy.cached_stage(tmp_path)[1].from_cache
 
 
 def test_a_broken_stage_is_not_cached_and_resumes(tmp_path):
     with pytest.raises(FitError):
-        stage(tmp_path, fault=33)
-    net, done = stage(tmp_path)
+        toy.cached_stage(tmp_path, fault=33)
+    net, done = toy.cached_stage(tmp_path)
     assert not done.from_cache
     assert done.history.resumed_from == 30
     assert toy.same_weights(net, toy.train_toy(None)[0])
-
-
-def _in_a_process(root, queue):
-    torch.set_num_threads(1)
-    net, done = stage(Path(root))
-    queue.put((done.from_cache, net.second.weight.tolist()))
 
 
 def test_processes_that_want_the_same_stage_train_it_once(tmp_path):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["diptych.training", "torch._dynamo"])
     queue = context.Queue()
-    processes = [context.Process(target=_in_a_process, args=(str(tmp_path), queue)) for _ in range(2)]
+    processes = [context.Process(target=toy.train_in_a_process, args=(str(tmp_path), queue)) for _ in range(2)]
     for process in processes:
         process.start()
     outcomes = [queue.get(timeout=60) for _ in processes]

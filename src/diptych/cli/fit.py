@@ -1,5 +1,6 @@
 """`diptych fit`: fit one method on a dataset and save the model."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +18,15 @@ from diptych.cli.options import (
     ProfileOption,
     SelectAt,
     UnlabelledOption,
+    UsePairs,
     changed_protocol,
 )
 from diptych.data import Dataset, Protocol
 from diptych.errors import DataError
 from diptych.experiments import Recipe, fit_one, show_seconds
+from diptych.methods import Method
 from diptych.methods.model_folder import save_model
+from diptych.methods.parallel import check_parallel, is_worker, launch_workers, working
 
 
 def fit(
@@ -37,28 +41,54 @@ def fit(
     labels_per_class: LabelsPerClass = None,
     label_share: LabelShare = None,
     select_at: SelectAt = None,
+    use_pairs: UsePairs = None,
     modalities: Modalities = None,
     profile: ProfileOption = None,
+    devices: Annotated[
+        int, typer.Option("--devices", metavar="N", help="Train with N processes: on N GPUs, or all on the CPU.")
+    ] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already there.")] = False,
 ) -> None:
     """Fit one method and save the model."""
-    _check_target(out, overwrite)
+    params = split_settings(settings or [])
+    check_parallel(method, devices, str(params.get("device", "auto")))
     recipe = Recipe(
         methods=(method,),
         seeds=(seed,),
         modalities=split_names(modalities) if modalities else None,
         profile=profile,
-        protocol=changed_protocol(Protocol(), unlabelled, labels_per_class, label_share, select_at),
-        params={method: split_settings(settings or [])},
+        protocol=changed_protocol(Protocol(), unlabelled, labels_per_class, label_share, select_at, use_pairs),
+        params={method: params},
     )
+    if is_worker(devices):
+        _fit(dataset, recipe, out, devices, overwrite)
+        return
+    _check_target(out, overwrite)
+    if devices > 1:
+        launch_workers(sys.argv[1:], devices)
+    else:
+        _fit(dataset, recipe, out, devices, overwrite)
+
+
+def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool) -> None:
     messages = Console(stderr=True)
-    with display_for(messages) as display:
-        fitted = fit_one(Dataset.open(dataset), recipe, display)
-    save_model(fitted, out, overwrite=overwrite)
+    with working(devices) as reports:
+        if not reports:
+            fit_one(Dataset.open(dataset), recipe)
+            return
+        with display_for(messages) as display:
+            fitted = fit_one(Dataset.open(dataset), recipe, display)
+        if devices > 1:
+            fitted.record_["devices"] = devices
+        save_model(fitted, out, overwrite=overwrite)
+    _report(messages, fitted, out)
+
+
+def _report(messages: Console, fitted: Method, out: Path) -> None:
     seconds = show_seconds(fitted.record_["fit_seconds"])
     selected = fitted.record_["selection"]
     chosen = f", chosen on validation: {fitted.record_.get('chosen')}" if selected else ""
-    words = f"{method} fitted in {seconds}{chosen}; model: {out}"
+    words = f"{fitted.registry_name} fitted in {seconds}{chosen}; model: {out}"
     messages.print(escape(words), soft_wrap=True, highlight=False)
 
 

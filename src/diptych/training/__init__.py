@@ -5,9 +5,10 @@ from diptych.training.cache import StageCache, default_cache_root, stage_key
 from diptych.training.cached import TrainedStage, train_cached
 from diptych.training.checkpoint import read_checkpoint
 from diptych.training.device import pick_device
+from diptych.training.distributed import World
 from diptych.training.history import History
 from diptych.training.loop import train
-from diptych.training.objective import Figures, LossObjective, Objective
+from diptych.training.objective import Figures, LossObjective, Objective, RowwiseObjective
 from diptych.training.schedules import Constant, Exponential, InverseT, Ramp, Schedule
 from diptych.training.settings import LoopSettings
 
@@ -22,9 +23,11 @@ __all__ = [
     "LossObjective",
     "Objective",
     "Ramp",
+    "RowwiseObjective",
     "Schedule",
     "StageCache",
     "TrainedStage",
+    "World",
     "default_cache_root",
     "pick_device",
     "read_checkpoint",

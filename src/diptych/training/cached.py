@@ -10,6 +10,7 @@ from diptych.progress import Progress, silent
 from diptych.training.bundle import hash_tensors
 from diptych.training.cache import Input, StageCache, stage_key
 from diptych.training.device import pick_device
+from diptych.training.distributed import World
 from diptych.training.history import History
 from diptych.training.loop import Validate, train
 from diptych.training.objective import Objective
@@ -52,26 +53,33 @@ def train_cached(
     initial weights and the source of the objective with all it imports. What `batches` and `validate` read must
     therefore be among the inputs (rows, labels, the rows of validation) or come from an upstream stage.
 
+    Of several processes that train together only the first has the key, the lock and the cache; the others follow it.
+    Their number is not part of the key, as the device is not: both change only how sums are rounded.
+
     Example:
         ```python
         first = train_cached(cache, "rbm-1", objective, settings, inputs={"rows": rows}, options={}, count=n)
         second = train_cached(cache, "rbm-2", upper, settings, inputs={}, options={}, upstream=[first.key], count=n)
         ```
     """
-    key = stage_key(
-        stage,
-        inputs=inputs,
-        options={
-            "code": code_version(type(objective).__module__),
-            "options": options,
-            "settings": settings.decisive(),
-            "validated": validate is not None,
-        },
-        upstream=[*upstream, hash_tensors(objective.module.state_dict())],
+    world = World.current()
+    key = world.agree(
+        lambda: stage_key(
+            stage,
+            inputs=inputs,
+            options={
+                "code": code_version(type(objective).__module__),
+                "options": options,
+                "settings": settings.decisive(),
+                "validated": validate is not None,
+            },
+            upstream=[*upstream, hash_tensors(objective.module.state_dict())],
+        )
     )
+    cache = cache if world.is_first else StageCache(None)
     with cache.lock(key):
         cache.delete_unfinished(key)
-        entry = cache.load(key)
+        entry = world.hand_over(cache.load(key))
         folder = cache.work_folder(key)
         if entry is None:
             started = time.perf_counter()

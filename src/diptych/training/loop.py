@@ -7,6 +7,7 @@ state, and a run that was killed and started again ends with the same bits as on
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,13 +20,15 @@ from diptych.training.breakdown import Breakdown, require_finite_weights
 from diptych.training.checkpoint import Resume, resume_run, write_checkpoint
 from diptych.training.determinism import reproducible, reseed
 from diptych.training.device import to_device
+from diptych.training.distributed import World, all_threads
 from diptych.training.figures import GRADIENT_NORM
 from diptych.training.history import History
 from diptych.training.logs import RunLog
-from diptych.training.objective import Objective
+from diptych.training.objective import Objective, RowwiseObjective
 from diptych.training.optimizer import set_rate_and_momentum
 from diptych.training.run import Run
 from diptych.training.settings import LoopSettings
+from diptych.training.sharding import sharded
 
 RowsT = TypeVar("RowsT")
 Validate = Callable[[], float]
@@ -46,6 +49,10 @@ def train(
 ) -> History:
     """Train the objective's module in place.
 
+    Processes that have joined a world (`diptych.training.distributed`) call this with the same arguments and end with
+    the same weights. They divide the batches of a `RowwiseObjective`; any other is trained by the first process and
+    handed to the rest. Only the first one reads and writes files, validates and reports.
+
     Args:
         objective: What gives the gradients.
         settings: How to descend them.
@@ -65,17 +72,33 @@ def train(
         FitError: If the main figure, the gradients or the weights stop being finite or explode.
     """
     settings.check()
+    world = World.current()
     run = Run(stage, key, objective.module, settings)
     rows_of = _rows_of(batches, count, settings)
+    if not world.is_first:
+        folder, progress = None, silent
     if folder is not None:
         resume_run(run, folder, resume)
-    if not run.finished:
+    together = world.is_shared and isinstance(objective, RowwiseObjective)
+    if together:
+        run.follow_first(world)
+    if not run.finished and (together or world.is_first):
         try:
-            _descend(run, objective, rows_of, validate, folder, progress)
+            with _shared_work(objective, world):
+                _descend(run, objective, rows_of, validate, folder, progress, world if together else World())
         except Breakdown as breakdown:
             rate = settings.rate.at(breakdown.step)
             raise FitError(breakdown.sentence(stage, rate, _what_is_kept(run, folder))) from None
+    if not together:
+        run.follow_first(world)
     return run.settle().history
+
+
+def _shared_work(objective: Objective[Any], world: World) -> AbstractContextManager[None]:
+    """How processes train together: by dividing each batch, or else the first with the threads of all."""
+    if not world.is_shared:
+        return nullcontext()
+    return sharded(objective, world) if isinstance(objective, RowwiseObjective) else all_threads()
 
 
 def _descend(
@@ -85,6 +108,7 @@ def _descend(
     validate: Validate | None,
     folder: Path | None,
     progress: Progress,
+    world: World,
 ) -> None:
     settings, history, stage = run.settings, run.history, run.history.stage
     parameters = [parameter for parameter in run.module.parameters() if parameter.requires_grad]
@@ -108,7 +132,7 @@ def _descend(
             is_last = done == settings.steps
 
             if validate is not None and (is_last or done % settings.validate_every == 0):
-                score = _validate(run, validate)
+                score = _validate(run, validate, world)
                 log.validation(done, score)
                 progress(stage, done, settings.steps, {"validation": score})
                 is_last = is_last or run.stop.exhausted
@@ -132,13 +156,13 @@ def _rows_of(batches: Callable[[int], Any] | None, count: int | None, settings: 
     return batches or BatchOrder(count or 0, settings.batch_size, settings.seed)
 
 
-def _validate(run: Run, validate: Validate) -> float:
+def _validate(run: Run, validate: Validate, world: World) -> float:
     """Score the weights as they are, and keep them if they are the best so far."""
     run.window.read()
     require_finite_weights(run.module, run.step - 1)
     run.module.eval()
     with torch.no_grad():
-        score = float(validate())
+        score = world.agree(lambda: float(validate()))
     run.module.train()
     if not math.isfinite(score):
         raise Breakdown(run.step - 1, f"the validation score became {score}")

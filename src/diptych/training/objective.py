@@ -1,7 +1,7 @@
 """What the loop asks of a network: the gradients of one step."""
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 
@@ -31,6 +31,31 @@ class Objective(Protocol[RowsT_contra]):
         Returns:
             Named detached scalars, the first being the main figure to watch.
         """
+        ...
+
+
+Inputs = dict[str, torch.Tensor]
+"""A batch's rows, by modality."""
+
+Outputs = dict[str, dict[str, torch.Tensor]]
+"""What a net makes of them, by modality and then by name."""
+
+
+@runtime_checkable
+class RowwiseObjective(Protocol):
+    """An objective whose net treats every row by itself, so that several processes can divide a batch.
+
+    The loss may couple rows as it likes: it is computed from what `encode` returns for the whole batch.
+
+    Attributes:
+        encode: all that the net does in a step, called once; may be replaced by something that returns the same.
+    """
+
+    encode: Callable[[Inputs], Outputs]
+
+    @property
+    def module(self) -> torch.nn.Module:
+        """Everything that is trained."""
         ...
 
 

@@ -7,6 +7,7 @@ import torch
 from diptych.data.fingerprint import hash_records
 from diptych.training.bundle import Record, Tensors
 from diptych.training.device import pick_device
+from diptych.training.distributed import World
 from diptych.training.early_stop import EarlyStop
 from diptych.training.figures import FigureWindow
 from diptych.training.history import History
@@ -66,6 +67,14 @@ class Run:
             "history": self.history.to_json(),
         }
         return tensors, record
+
+    def follow_first(self, world: World) -> None:
+        """Become what the run is in the first process of a world."""
+        if not world.is_shared:
+            return
+        state = world.hand_over(self.to_bundle() if world.is_first else None)
+        if state is not None and not world.is_first:
+            self.restore(*state)
 
     def restore(self, tensors: Tensors, record: Record) -> None:
         """Go back to what `to_bundle` returned; another optimiser starts without memory."""

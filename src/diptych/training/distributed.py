@@ -1,0 +1,120 @@
+"""The processes that train one model together: who they are, and how all of them learn what the first one knows."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from safetensors.torch import load, save
+
+from diptych.training.bundle import Record, Tensors
+
+ValueT = TypeVar("ValueT")
+
+THREADS_ALONE = "DIPTYCH_THREADS_ALONE"
+"""The environment's word for the threads of a process that trains while the others wait."""
+
+_PATIENCE = timedelta(days=365)
+"""The others wait through whole stages; a process that dies is noticed by whoever started it, not by a clock."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The place of this process among those that train together; a process by itself is a world of one.
+
+    Attributes:
+        rank: its number, from 0.
+        size: how many processes there are.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @classmethod
+    def current(cls) -> "World":
+        """The world this process has joined, or the world of one."""
+        if not (dist.is_available() and dist.is_initialized()):
+            return cls()
+        return cls(dist.get_rank(), dist.get_world_size())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one that reads, writes, judges and reports."""
+        return self.rank == 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether there are other processes."""
+        return self.size > 1
+
+    def agree(self, decide: Callable[[], ValueT]) -> ValueT:
+        """Let the first process decide, and return to all what it decided; the value must be plain JSON."""
+        if not self.is_shared:
+            return decide()
+        text = json.dumps(decide()).encode() if self.is_first else b""
+        value: ValueT = json.loads(_broadcast(text))
+        return value
+
+    def hand_over(self, bundle: tuple[Tensors, Record] | None) -> tuple[Tensors, Record] | None:
+        """Return to all what the first process holds; what the others give is ignored."""
+        if not self.is_shared:
+            return bundle
+        record = self.agree(lambda: None if bundle is None else bundle[1])
+        if record is None:
+            return None
+        if self.is_first and bundle is not None:
+            # Copies, because tied weights share memory and the format refuses to store that.
+            copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in bundle[0].items()}
+            _broadcast(save(copies))
+            return bundle
+        return load(_broadcast(b"")), record
+
+    def wait_for_all(self) -> None:
+        """Go on when every process has come this far."""
+        if self.is_shared:
+            dist.all_reduce(torch.zeros(1))  # not `barrier`, which may pick a GPU that this run does not use
+
+
+def _broadcast(content: bytes) -> bytes:
+    """Send bytes from the first process to all."""
+    length = torch.tensor([len(content)])
+    dist.broadcast(length, 0)
+    buffer = torch.frombuffer(bytearray(content), dtype=torch.uint8) if content else torch.empty(0, dtype=torch.uint8)
+    buffer = buffer if len(buffer) == int(length) else torch.empty(int(length), dtype=torch.uint8)
+    dist.broadcast(buffer, 0)
+    return buffer.numpy().tobytes()
+
+
+@contextmanager
+def joined() -> Iterator[World]:
+    """Join the processes that torchrun's environment names (RANK, WORLD_SIZE, MASTER_ADDR, ...), and leave in the end.
+
+    Tensors on the CPU travel by gloo and those on CUDA devices by nccl; "cuda" means the device of this process's
+    LOCAL_RANK. After a failure nobody waits for the others: the process is expected to end.
+    """
+    backend = "gloo"
+    if torch.cuda.is_available() and dist.is_nccl_available():
+        backend = "cpu:gloo,cuda:nccl"
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    dist.init_process_group(backend, timeout=_PATIENCE)
+    world = World.current()
+    world.wait_for_all()  # so that nobody fails while another one is still joining
+    yield world
+    world.wait_for_all()
+    dist.destroy_process_group()
+
+
+@contextmanager
+def all_threads() -> Iterator[None]:
+    """Give this process the threads of the others while they wait."""
+    own = torch.get_num_threads()
+    torch.set_num_threads(int(os.environ.get(THREADS_ALONE, own)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(own)
