@@ -33,10 +33,12 @@ def embed(
     """
     if out.suffix != ".npy":
         raise ConfigError(f"{out} does not end in .npy; name a file such as codes.npy.")
-    part = Dataset.open(dataset).split(split).having(modality)
+    opened, fitted = Dataset.open(dataset), load_model(model)
+    fitted.check_rows_of(opened)
+    part = opened.split(split).having(modality)
     if not len(part):
         raise DataError(f"{dataset} has no {split} item with {modality}; choose another split.")
-    codes = load_model(model).embed_blocks(modality, part.blocks(modality))
+    codes = fitted.embed_blocks(modality, part.blocks(modality))
     ids = out.with_suffix(".ids.json")
     started = time.perf_counter()
     try:

@@ -23,6 +23,7 @@ FORMAT = "diptych-dataset"
 FORMAT_VERSION = 1
 SPLITS = ("train", "val", "test")
 HEAD_KEYS = ("name", "items", "modalities", "classes", "source", "fingerprint", "hashes")
+PIPELINE_FOLDER = "pipeline"
 RESERVED_COLUMNS = ("id", "split", "label", "document")
 
 
@@ -30,7 +31,8 @@ RESERVED_COLUMNS = ("id", "split", "label", "document")
 class Dataset:
     """Items with any number of modalities, each item in one split, with or without labels.
 
-    Open one with `Dataset.open(folder)`; make one with `write_dataset` or an importer.
+    Open one with `Dataset.open(folder)`; make one with `write_dataset` or an importer. `pipeline_fingerprint` names
+    the pipeline that made the rows from raw pictures and texts; None where they came as numbers.
     """
 
     path: Path
@@ -41,13 +43,14 @@ class Dataset:
     fingerprint: str
     hashes: Mapping[str, str]
     items: pa.Table
+    pipeline_fingerprint: str | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> "Dataset":
         """Open a dataset's folder; features stay on disk until they are asked for."""
         folder = Path(path)
         if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder; make a dataset with `diptych import`.")
+            raise DataError(f"{folder} is not a folder; make a dataset with `diptych import` or `diptych ingest`.")
         if not (folder / "dataset.json").exists():
             raise DataError(f"{folder} holds no dataset.json, so it is not a dataset; make one with `diptych import`.")
         head = read_json(folder / "dataset.json")
@@ -83,6 +86,7 @@ class Dataset:
             fingerprint=head["fingerprint"],
             hashes=head["hashes"],
             items=items,
+            pipeline_fingerprint=head.get("pipeline", {}).get("fingerprint"),
         )
 
     def __len__(self) -> int:
@@ -142,6 +146,11 @@ class Dataset:
         if name not in SPLITS:
             raise DataError(f"there is no split '{name}'; the splits are {', '.join(SPLITS)}.")
         return self.everything.take(self.splits == name)
+
+    @property
+    def pipeline_folder(self) -> Path | None:
+        """Where the pipeline that made the rows is kept; `diptych.features.pipeline_of` opens it."""
+        return None if self.pipeline_fingerprint is None else self.path / PIPELINE_FOLDER
 
     @property
     def metadata_columns(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Write a dataset's folder: checked first, then written whole or not at all."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,9 @@ class Draft:
         metadata: free columns, one value per item.
         source: where the data came from, for `dataset.json`.
         origin: the file to name in errors about items.
+        pipeline_fingerprint: of the pipeline that made the rows, when there is one; its folder is attached under
+            the name `PIPELINE_FOLDER`.
+        attachments: files and folders to keep beside the rows, by their name in the dataset's folder.
     """
 
     name: str
@@ -49,6 +53,8 @@ class Draft:
     metadata: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
     origin: str = "the items"
+    pipeline_fingerprint: str | None = None
+    attachments: Mapping[str, Path] = field(default_factory=dict)
 
 
 def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) -> Dataset:
@@ -83,11 +89,15 @@ def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) 
         "fingerprint": fingerprint_of(FORMAT_VERSION, draft.classes, {m.name: m.kind for m in modalities}, hashes),
         "hashes": hashes,
     }
+    if draft.pipeline_fingerprint is not None:
+        head["pipeline"] = {"fingerprint": draft.pipeline_fingerprint}
     try:
         with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
             for modality in modalities:
                 write_rows(temporary, modality, stored[modality.name])
             pq.write_table(table, temporary / "items.parquet")
+            for name, attached in draft.attachments.items():
+                (shutil.copytree if attached.is_dir() else shutil.copyfile)(attached, temporary / name)
             write_json(temporary / "dataset.json", head)
     except OSError as error:
         raise DataError(f"{folder} cannot be written ({error}); choose another folder or make room.") from None

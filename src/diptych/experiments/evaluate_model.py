@@ -66,7 +66,7 @@ def evaluate_model(
 
     Args:
         method: a fitted method.
-        dataset: need not be the one it was fitted on, but must have the same features.
+        dataset: need not be the one it was fitted on, but must have the same features, made by the same pipeline.
         split: which items ask and are searched.
         normalisation: "eval-set" z-scores each modality's representations over the split, "train" with the
             training items' statistics, "none" leaves them.
@@ -77,6 +77,7 @@ def evaluate_model(
     if absent:
         known = ", ".join(dataset.modalities)
         raise DataError(f"the model joins '{absent[0]}', which {dataset.path} lacks; it has {known}.")
+    method.check_rows_of(dataset)
     judged = judge(dataset, split, method.modalities, relevance)
     main: dict[str, DirectionScores] = {}
     normalised: dict[str, DirectionScores] = {}

@@ -7,6 +7,7 @@ from diptych.features.pipeline import (
     check_same_pipeline,
     fit_pipeline,
     load_pipeline,
+    pipeline_of,
     save_pipeline,
 )
 from diptych.features.registry import feature_names, make_feature, media
@@ -27,5 +28,6 @@ __all__ = [
     "load_pipeline",
     "make_feature",
     "media",
+    "pipeline_of",
     "save_pipeline",
 ]

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from diptych.arrays import Features
+from diptych.data.dataset import Dataset
 from diptych.errors import ConfigError, DataError
 from diptych.features.contract import Extractor
+from diptych.features.raw_items import read_items
 from diptych.features.registry import import_features, make_feature
 from diptych.progress import Progress, silent
 from diptych.state import pack, stateful, unpack
@@ -50,6 +52,11 @@ class Pipeline:
     def __call__(self, modality: str, items: Sequence[Any]) -> Features:
         """One row for each item of a modality."""
         return self.of(modality).extractor(items)
+
+    def describe(self, modality: str, raw: Any) -> Features:  # noqa: ANN401 - see `read_items`
+        """One row for each raw item of a modality: paths or pictures, or strings."""
+        part = self.of(modality)
+        return part.extractor(read_items(part.medium, raw))
 
     def of(self, modality: str) -> FittedModality:
         """How one modality's items become rows."""
@@ -113,6 +120,16 @@ def load_pipeline(folder: str | Path) -> Pipeline:
     pipeline = unpack(body["state"], arrays)
     if not isinstance(pipeline, Pipeline) or pipeline.fingerprint != body["fingerprint"]:
         raise DataError(f"{folder} is not what was saved: its content does not have the fingerprint it names.")
+    return pipeline
+
+
+def pipeline_of(dataset: Dataset) -> Pipeline | None:
+    """The pipeline that made a dataset's rows, None where they came as numbers."""
+    if dataset.pipeline_folder is None or dataset.pipeline_fingerprint is None:
+        return None
+    pipeline = load_pipeline(dataset.pipeline_folder)
+    if pipeline.fingerprint != dataset.pipeline_fingerprint:
+        raise DataError(f"{dataset.pipeline_folder} is not the pipeline that made {dataset.path}; ingest again.")
     return pipeline
 
 

@@ -48,7 +48,7 @@ def import_features(medium: str, written: str) -> None:
 
 
 def _composition() -> Callable[..., Feature[Any]]:
-    return _load("+", "image.composition:Composition", "images")
+    return _load("+", "composition:Composition", None)
 
 
 def _of_medium(medium: str) -> dict[str, FeatureEntry]:

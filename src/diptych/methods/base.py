@@ -12,12 +12,13 @@ from diptych.data import Dataset, Protocol, TrainingData, training_data
 from diptych.errors import DataError, FitError, NotFittedError
 from diptych.evaluation import Similarity
 from diptych.methods.parameters import Parametrised
+from diptych.methods.pipeline_keeping import PipelineKeeper
 from diptych.progress import Progress, silent
 
 _EMBED_ROWS = 8192
 
 
-class Method(Parametrised, ABC):
+class Method(Parametrised, PipelineKeeper, ABC):
     """Something that learns one space for several modalities.
 
     Subclasses write a constructor that only assigns, `_fit` and `_embed`. Whatever `_fit` learns goes into
@@ -70,8 +71,9 @@ class Method(Parametrised, ABC):
         data = training_data(dataset, protocol, modalities)
         self._check_data(data)
         started = time.perf_counter()
-        self.record_: dict[str, Any] = {
+        self.record_ = {
             "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint},
+            "pipeline": dataset.pipeline_fingerprint,
             "protocol": protocol.to_json(),
             "saw": self.saw(protocol, data),
             "modalities": {
@@ -81,6 +83,7 @@ class Method(Parametrised, ABC):
             "classes": list(dataset.classes),
             "selection": [],
         }
+        self.pipeline_folder = dataset.pipeline_folder
         self._fit(data, progress)
         # What came from a cache counts with the time it once took: the figure is that of a cold start.
         self.record_["fit_seconds"] = time.perf_counter() - started + self.record_.get("reused_seconds", 0.0)
@@ -112,6 +115,22 @@ class Method(Parametrised, ABC):
             del block
             yield codes
             del codes  # before the next block is read
+
+    def embed_raw(self, modality: str, items: Any) -> Singles:  # noqa: ANN401 - see `diptych.features.raw_items`
+        """Embed raw items by the pipeline that made the rows this model learned from.
+
+        Args:
+            modality: which one.
+            items: for pictures a path, the bytes of a file, a Pillow image or a height × width × 3 array of bytes, for
+                texts a string; or a sequence of these.
+
+        Returns:
+            One code a row, a single item too.
+
+        Raises:
+            DataError: when the model has no pipeline, or an item cannot be read.
+        """
+        return self.embed(modality, self.pipeline.describe(modality, items))
 
     def represent(
         self, query_modality: str, gallery_modality: str, queries: Features, gallery: Features

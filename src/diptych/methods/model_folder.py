@@ -1,10 +1,16 @@
-"""A model is a folder: `model.json` says what it is, `weights.safetensors` holds its arrays."""
+"""A model is a folder: `model.json` says what it is, `weights.safetensors` holds its arrays.
 
+Where it learned from raw pictures and texts, `pipeline/` says how these became rows.
+"""
+
+import shutil
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import read_json
+from diptych.atomic import atomic_folder, read_json
+from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.errors import ConfigError
+from diptych.features import check_same_pipeline
 from diptych.methods.base import Method
 from diptych.methods.registry import create
 from diptych.state import pack, unpack
@@ -28,7 +34,20 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
     state, arrays = pack(method.learned_state())
     weights = to_weights(arrays)
     body = {"method": method.registry_name, "params": method.get_params(), "state": state, "versions": versions()}
-    _MODEL.write(folder, body | {"fingerprint": _fingerprint(body, weights)}, weights, overwrite=overwrite)
+    body |= {"fingerprint": _fingerprint(body, weights)}
+    if method.pipeline_folder is None:
+        _MODEL.write(folder, body, weights, overwrite=overwrite)
+        return
+    with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
+        _MODEL.write(temporary, body, weights, overwrite=True)
+        _copy_pipeline(method.pipeline_folder, method.record_["pipeline"], temporary / PIPELINE_FOLDER)
+
+
+def _copy_pipeline(source: Path, expected: str, target: Path) -> None:
+    """Bring the pipeline along as it is, without opening it: what its features need is not needed to save."""
+    found = read_json(source / "pipeline.json").get("fingerprint")
+    check_same_pipeline(expected, found, remedy=f"{source} changed since the fit, so fit again")
+    shutil.copytree(source, target)
 
 
 def _fingerprint(body: dict[str, Any], weights: bytes) -> str:
@@ -44,6 +63,8 @@ def load_model(folder: str | Path) -> Method:
     method = create(body["method"], **body["params"])
     for name, value in unpack(body["state"], arrays).items():
         setattr(method, name, value)
+    pipeline = Path(folder) / PIPELINE_FOLDER
+    method.pipeline_folder = pipeline if pipeline.is_dir() else None
     return method
 
 

@@ -1,9 +1,9 @@
 """Numbers that describe a picture: one descriptor a file, put side by side by recipes."""
 
+from diptych.features.composition import ComposedExtractor, Composition
 from diptych.features.image.colour_correlogram import ColourCorrelogram
 from diptych.features.image.colour_histogram import ColourHistogram
 from diptych.features.image.colour_moments import ColourMoments
-from diptych.features.image.composition import ComposedExtractor, Composition
 from diptych.features.image.descriptor import FixedDescriptor
 from diptych.features.image.edge_direction import EdgeDirection
 from diptych.features.image.gist import Gist

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,6 +69,8 @@ class EfficientNetLite0:
     """
 
     batch_size: int = 16
+
+    learns: ClassVar[bool] = False
 
     def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> CnnEncoder:
         """Look up the weights; no item is read."""

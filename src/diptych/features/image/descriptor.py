@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class FixedDescriptor(ABC):
 
     A subclass is a frozen dataclass of its settings, marked `@stateful`, with `blocks` and `describe`.
     """
+
+    learns: ClassVar[bool] = False
 
     @property
     def kind(self) -> Kind:

@@ -1,10 +1,10 @@
 """The recipe of NUS-WIDE: six low-level features of a picture, 1,134 numbers."""
 
+from diptych.features.composition import Composition
 from diptych.features.contract import Feature, Picture
 from diptych.features.image.colour_correlogram import ColourCorrelogram
 from diptych.features.image.colour_histogram import ColourHistogram
 from diptych.features.image.colour_moments import ColourMoments
-from diptych.features.image.composition import Composition
 from diptych.features.image.edge_direction import EdgeDirection
 from diptych.features.image.resizing import Shrinking
 from diptych.features.image.visual_words import VisualWords

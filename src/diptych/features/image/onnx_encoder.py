@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,6 +93,8 @@ class OnnxEncoder:
     std: Colours = IMAGENET_STD
     output: str | None = None
     batch_size: int = 16
+
+    learns: ClassVar[bool] = False
 
     def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> OnnxExtractor:
         """Read the graph and send one black picture through it to learn a row's length; no item is read.

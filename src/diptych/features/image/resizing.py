@@ -10,6 +10,7 @@ import numpy as np
 from diptych.arrays import Features
 from diptych.data.modality import Kind
 from diptych.errors import ConfigError
+from diptych.features.composition import learns, restarts
 from diptych.features.contract import Block, Extractor, Feature, Picture
 from diptych.features.image.descriptor import check_picture
 from diptych.progress import Progress, silent
@@ -43,6 +44,11 @@ class _ShrunkStream:
     def __length_hint__(self) -> int:
         return length_hint(self.items)
 
+    @property
+    def restarts(self) -> bool:
+        """Whether the original can be read again."""
+        return restarts(self.items)
+
 
 @dataclass(frozen=True)
 class Shrinking:
@@ -55,6 +61,11 @@ class Shrinking:
 
     feature: Feature[Picture]
     longest_side: int
+
+    @property
+    def learns(self) -> bool:
+        """Whether the inner feature reads items."""
+        return learns(self.feature)
 
     def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> "ShrinkingExtractor":
         """Learn from shrunk pictures, one at a time."""

@@ -1,7 +1,7 @@
 """The 2,296-d picture features of the Wikipedia experiments."""
 
+from diptych.features.composition import Composition
 from diptych.features.contract import Picture
-from diptych.features.image.composition import Composition
 from diptych.features.image.gist import Gist
 from diptych.features.image.mpeg7 import ColourLayout, ColourStructure, EdgeHistogram, ScalableColour
 from diptych.features.image.resizing import Shrinking

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class SentenceEncoder:
     A distilled transformer (W. Wang et al., "MiniLM", 2020) trained on pairs of sentences in the manner of
     N. Reimers and I. Gurevych, "Sentence-BERT" (2019).
     """
+
+    learns: ClassVar[bool] = False
 
     def fit(self, items: Iterable[str], *, seed: int = 0, progress: Progress = silent) -> "SentenceExtractor":
         """Learn nothing, but find out at once whether the package is there."""

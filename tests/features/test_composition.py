@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from diptych.errors import ConfigError
+from diptych.features.composition import learns, renumber
 from diptych.features.contract import Block
-from diptych.features.image import ColourHistogram, ComposedExtractor, Composition, EdgeDirection
-from diptych.features.image.composition import renumber
+from diptych.features.image import ColourHistogram, ComposedExtractor, Composition, EdgeDirection, Shrinking
 from diptych.seeding import generator
 from diptych.state import pack, stateful, unpack
 
@@ -110,3 +110,37 @@ def test_nothing_to_compose_is_refused() -> None:
 def test_counts_are_refused() -> None:
     with pytest.raises(ConfigError, match="'difference' gives counts; only dense features"):
         Composition((ColourHistogram(), MeanFeature("counts"))).fit(PICTURES)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Items that can be read again, and a count of how often they were."""
+
+    opened: list
+    restarts: bool = True
+
+    def __iter__(self):
+        self.opened.append(1)
+        return iter(PICTURES)
+
+
+def test_a_stream_that_restarts_is_read_anew_by_each_learner_and_never_kept() -> None:
+    stream = Stream([])
+    extractor = Composition((MeanFeature(), EdgeDirection(), MeanFeature())).fit(stream)
+    assert len(stream.opened) == 2
+    assert extractor.parts[0] == extractor.parts[2] == MeanFeature().fit(PICTURES)
+    Composition((EdgeDirection(), ColourHistogram())).fit(stream)
+    assert len(stream.opened) == 2
+
+
+def test_a_shrunk_stream_restarts_only_if_what_it_shrinks_does() -> None:
+    two = Shrinking(Composition((MeanFeature(), MeanFeature())), 8)
+    once = two.fit(iter(PICTURES)).extractor
+    again = two.fit(Stream([])).extractor
+    assert once.parts[0] == once.parts[1] == again.parts[0] == again.parts[1]
+
+
+def test_who_learns_is_known() -> None:
+    assert learns(MeanFeature()) and not learns(EdgeDirection())
+    assert learns(Composition((EdgeDirection(), MeanFeature())))
+    assert not learns(Shrinking(Composition((EdgeDirection(), ColourHistogram())), 8))

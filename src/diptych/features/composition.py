@@ -10,11 +10,20 @@ from diptych.arrays import Singles
 from diptych.data.modality import Kind
 from diptych.errors import ConfigError
 from diptych.features.contract import Block, Extractor, Feature, width
-from diptych.features.image.descriptor import FixedDescriptor
 from diptych.progress import Progress, silent
 from diptych.state import stateful
 
 ItemT = TypeVar("ItemT")
+
+
+def learns(feature: Feature[Any]) -> bool:
+    """Whether fitting a feature reads items; one that never does says so by an attribute `learns`."""
+    return bool(getattr(feature, "learns", True))
+
+
+def restarts(items: Iterable[Any]) -> bool:
+    """Whether a stream can be read again from its start, as a list can; others say so by an attribute `restarts`."""
+    return isinstance(items, Sequence) or bool(getattr(items, "restarts", False))
 
 
 def renumber(parts: Iterable[Sequence[Block]]) -> tuple[Block, ...]:
@@ -36,18 +45,24 @@ class Composition(Generic[ItemT]):
 
     parts: tuple[Feature[ItemT], ...]
 
+    @property
+    def learns(self) -> bool:
+        """Whether some part reads items."""
+        return any(learns(part) for part in self.parts)
+
     def fit(self, items: Iterable[ItemT], *, seed: int = 0, progress: Progress = silent) -> "ComposedExtractor":
         """Fit every part on the same items.
 
-        A single part that learns draws from the stream itself; only for several are the items kept in memory.
+        Each part that learns reads the stream from its start; items are kept in memory only where there are several
+        such parts and the stream can be read but once.
 
         Raises:
             ConfigError: if there are no parts, or one gives counts.
         """
         if not self.parts:
             raise ConfigError("a composition has no parts; give at least one feature.")
-        learners = sum(not isinstance(part, FixedDescriptor) for part in self.parts)
-        shared = list(items) if learners > 1 else items
+        learners = sum(learns(part) for part in self.parts)
+        shared = items if learners <= 1 or restarts(items) else list(items)
         fitted = tuple(part.fit(shared, seed=seed, progress=progress) for part in self.parts)
         counting = [part.blocks[0].name for part in fitted if part.kind != "dense"]
         if counting:

@@ -1,0 +1,144 @@
+"""`diptych ingest`: from pictures and a table of texts to a dataset."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from diptych.cli.info import print_facts
+from diptych.cli.work_display import work_display_for
+from diptych.errors import ConfigError
+from diptych.ingest import Ingested, IngestOptions, Plan, SplitShares
+from diptych.ingest import ingest as run_ingest
+from diptych.ingest.assembling import REPORT_FILE
+from diptych.ingest.items import Captions
+from diptych.ingest.options import OnBroken
+
+_SHOWN_PROBLEMS = 10
+_DEFAULTS = {"image": "nuswide", "text": "bow:3000"}
+
+
+def ingest(
+    pairs: Annotated[
+        Path, typer.Argument(metavar="PAIRS", help="CSV, TSV, JSON lines or Parquet, or a folder of classes' folders.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DATASET", help="The folder to make.")],
+    images: Annotated[
+        Path | None, typer.Option("--images", metavar="ROOT", help="Folder, tar or zip with the pictures.")
+    ] = None,
+    image_features: Annotated[
+        list[str] | None, typer.Option("--image-features", metavar="NAME", help="Several stand side by side.")
+    ] = None,
+    text_features: Annotated[
+        list[str] | None, typer.Option("--text-features", metavar="NAME", help="Several stand side by side.")
+    ] = None,
+    image_column: Annotated[str | None, typer.Option("--image-column", help="The picture's path; - for none.")] = None,
+    text_column: Annotated[str | None, typer.Option("--text-column", help="Text or captions; - for none.")] = None,
+    label_column: Annotated[str | None, typer.Option("--label-column", help="The class; - for none.")] = None,
+    split_column: Annotated[str | None, typer.Option("--split-column", help="train, val or test; - for none.")] = None,
+    id_column: Annotated[str | None, typer.Option("--id-column", help="A unique id; - for none.")] = None,
+    captions: Annotated[
+        Captions, typer.Option("--captions", help="Several captions: one text, the first, or an item each.")
+    ] = "join",
+    label_separator: Annotated[str | None, typer.Option("--label-separator", help="Between several labels.")] = None,
+    missing_label: Annotated[str | None, typer.Option("--missing-label", help="A value that means no label.")] = None,
+    split_shares: Annotated[
+        str | None, typer.Option("--split-shares", metavar="TRAIN,VAL,TEST", help="Draw splits, such as 70,10,20.")
+    ] = None,
+    pipeline: Annotated[
+        Path | None,
+        typer.Option("--pipeline", metavar="FOLDER", help="Use the features of this dataset or model as they are."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="What to call the dataset.")] = None,
+    encoding: Annotated[str | None, typer.Option("--encoding", help="Of the table, where it is not UTF-8.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides everything that is drawn.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=0, help="Parallel processes; all cores by default, 0 for this one.")
+    ] = None,
+    fit_pictures: Annotated[
+        int, typer.Option("--fit-pictures", min=1, help="Training pictures that features learn from at most.")
+    ] = 2000,
+    max_pixels: Annotated[
+        int, typer.Option("--max-pixels", min=1, help="Pictures that claim more are broken.")
+    ] = 100_000_000,
+    max_bytes: Annotated[int, typer.Option("--max-bytes", min=1, help="Larger files are broken.")] = 200 * 2**20,
+    on_broken: Annotated[
+        OnBroken, typer.Option("--on-broken", help="Skip broken pictures and list them, or stop at the first.")
+    ] = "skip",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is already there.")] = False,
+) -> None:
+    """Make a dataset of pictures and texts, with features fitted on its training items.
+
+    An interrupted run is taken up by the same command, and its result is the same to the byte.
+    """
+    columns = {"image": image_column, "text": text_column, "label": label_column, "split": split_column}
+    columns["id"] = id_column
+    if pipeline is not None and (image_features or text_features):
+        raise ConfigError("--pipeline brings its features along; give it or name features, not both.")
+    given = {"image": image_features, "text": text_features}
+    options = IngestOptions(
+        pairs=pairs,
+        out=out,
+        images=images,
+        features={medium: "+".join(given[medium] or [default]) for medium, default in _DEFAULTS.items()},
+        columns={part: column for part, column in columns.items() if column is not None},
+        captions=captions,
+        label_separator=label_separator,
+        missing_label=missing_label,
+        split_shares=None if split_shares is None else SplitShares.parse(split_shares),
+        pipeline=pipeline,
+        name=name,
+        encoding=encoding,
+        seed=seed,
+        fit_pictures=fit_pictures,
+        max_pixels=max_pixels,
+        max_bytes=max_bytes,
+        on_broken=on_broken,
+        overwrite=overwrite,
+    )
+    messages = Console(stderr=True)
+    try:
+        with work_display_for(messages) as display:
+            made = run_ingest(
+                options,
+                workers=_cores() if workers is None else workers,
+                progress=display,
+                planned=lambda plan: _show_plan(plan, messages),
+            )
+    except KeyboardInterrupt:
+        messages.print("stopped; the same command goes on from here.")
+        raise typer.Exit(130) from None
+    _show_outcome(made, messages)
+    print_facts(made.dataset, Console())
+
+
+def _cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _show_plan(plan: Plan, console: Console) -> None:
+    read = ", ".join(f"{part}: {column or 'none'}" for part, column in plan.columns.to_json().items())
+    if not plan.options.pairs.is_dir():
+        _say(console, f"columns: {read}")
+    _say(console, f"{len(plan.items):,} items, {len(plan.places):,} pictures in a {plan.source_kind}")
+
+
+def _show_outcome(made: Ingested, console: Console) -> None:
+    if made.resumed:
+        _say(console, "earlier work was taken up")
+    problems = made.report.problems
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        _say(console, str(problem))
+    if len(problems) > _SHOWN_PROBLEMS:
+        _say(console, f"… and {len(problems) - _SHOWN_PROBLEMS:,} more")
+    if problems:
+        counts = f"{made.report.count('picture'):,} broken pictures, {made.report.count('row'):,} skipped rows"
+        _say(console, f"{counts}; all reasons: {made.dataset.path / REPORT_FILE}")
+
+
+def _say(console: Console, words: str) -> None:
+    console.print(escape(words), soft_wrap=True, highlight=False)

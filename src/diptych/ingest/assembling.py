@@ -1,0 +1,177 @@
+"""Put shards together to a dataset."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diptych.arrays import Booleans, Features, Integers
+from diptych.atomic import atomic_folder, write_json
+from diptych.data import Dataset, Draft, ModalityRows, write_dataset
+from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.errors import DataError
+from diptych.features import Pipeline
+from diptych.features.contract import width
+from diptych.ingest.describing import stacked
+from diptych.ingest.extraction import Units
+from diptych.ingest.plan import Plan
+from diptych.ingest.report import IngestReport, Problem
+from diptych.ingest.shards import read_shard, shard_path
+from diptych.ingest.work_folder import WorkFolder
+
+REPORT_FILE = "ingest-report.json"
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of one modality: which items have it, and what was broken."""
+
+    units: Units
+    present: Booleans
+    problems: list[Problem]
+
+
+def assemble(
+    plan: Plan, pipeline: Pipeline, everything: Sequence[Units], work: WorkFolder
+) -> tuple[Dataset, IngestReport]:
+    """Write the dataset from the shards, one of them in memory at a time where rows are dense."""
+    outcomes = [_outcome(plan, units, work) for units in everything]
+    kept = np.logical_or.reduce([outcome.present for outcome in outcomes])
+    if not kept.any():
+        first = next(problem for outcome in outcomes for problem in outcome.problems)
+        raise DataError(f"no item has a picture or a text that can be used; the first problem: {first}.")
+    problems = [*plan.problems, *(problem for outcome in outcomes for problem in outcome.problems)]
+    problems += [
+        Problem("row", item.where, "has neither a picture nor a text that can be used, and is left out")
+        for item, keep in zip(plan.items, kept, strict=True)
+        if not keep
+    ]
+    usable = [outcome for outcome in outcomes if outcome.present.any()]
+    modalities = {
+        outcome.units.modality: ModalityRows(
+            pipeline.of(outcome.units.modality).extractor.kind,
+            _rows(pipeline, outcome, work),
+            outcome.present[kept],
+            origin=f"the {outcome.units.medium} features",
+        )
+        for outcome in usable
+    }
+    report = IngestReport(
+        items=int(kept.sum()),
+        with_modality={outcome.units.modality: int(outcome.present.sum()) for outcome in usable},
+        columns=plan.columns.to_json(),
+        problems=problems,
+    )
+    write_json(work.path / REPORT_FILE, report.to_json())
+    draft = replace(
+        _draft(plan, np.flatnonzero(kept), {outcome.units.medium: outcome.present for outcome in outcomes}),
+        modalities=modalities,
+        pipeline_fingerprint=pipeline.fingerprint,
+        attachments={PIPELINE_FOLDER: work.pipeline, REPORT_FILE: work.path / REPORT_FILE},
+    )
+    finished = work.path / "dataset"
+    shutil.rmtree(finished, ignore_errors=True)  # what a kill left of it
+    return _publish(write_dataset(finished, draft), plan), report
+
+
+def _publish(finished: Dataset, plan: Plan) -> Dataset:
+    """Move what was written in the work folder to its place: a kill leaves nothing half-written beside the target."""
+    with atomic_folder(plan.options.out, overwrite=plan.options.overwrite) as temporary:
+        for path in sorted(finished.path.iterdir()):
+            path.rename(temporary / path.name)
+    return Dataset.open(plan.options.out)
+
+
+def _outcome(plan: Plan, units: Units, work: WorkFolder) -> _Outcome:
+    usable = np.zeros(len(units.units), dtype=np.bool_)
+    problems: list[Problem] = []
+    at = 0
+    for task in units.tasks():
+        shard = read_shard(shard_path(work.shards, task.modality, task.number))
+        usable[at : at + len(task.units)] = shard.present
+        at += len(task.units)
+        for unit, reason in zip(task.units, shard.reasons, strict=True):
+            if reason and units.medium == "image":
+                problems.append(Problem("picture", unit.name, reason))
+            elif reason:
+                problems.append(Problem("text", f"the text '{unit[:40]}'", reason))
+    has_unit = units.unit_of_item >= 0
+    return _Outcome(units, has_unit & usable[units.unit_of_item], problems)
+
+
+def _rows(pipeline: Pipeline, outcome: _Outcome, work: WorkFolder) -> Features:
+    """One row for each item that has the modality, in item order; dense ones in a file that is mapped, not loaded."""
+    extractor = pipeline.of(outcome.units.modality).extractor
+    wanted = outcome.units.unit_of_item[outcome.present]
+    if extractor.kind == "counts":
+        return _counts(outcome, wanted, work)
+    path = work.path / f"{outcome.units.modality}.npy"
+    shape = len(wanted), width(extractor.blocks)
+    rows = np.lib.format.open_memmap(path, "w+", np.dtype("<f4"), shape)
+    order = np.argsort(wanted, kind="stable")
+    at = 0
+    for task in outcome.units.tasks():
+        shard = read_shard(shard_path(work.shards, task.modality, task.number))
+        start, stop = np.searchsorted(wanted[order], [at, at + len(task.units)])
+        here = order[start:stop]
+        row_of_unit = np.cumsum(shard.present) - 1
+        rows[here] = shard.rows[row_of_unit[wanted[here] - at]]
+        at += len(task.units)
+    rows.flush()
+    del rows
+    return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+
+
+def _counts(outcome: _Outcome, wanted: Integers, work: WorkFolder) -> Features:
+    shards = [read_shard(shard_path(work.shards, task.modality, task.number)) for task in outcome.units.tasks()]
+    row_of_unit = np.cumsum(np.concatenate([shard.present for shard in shards])) - 1
+    return stacked([shard.rows for shard in shards])[row_of_unit[wanted]]
+
+
+def _draft(plan: Plan, kept: Integers, present: dict[str, Booleans]) -> Draft:
+    """Everything but the rows."""
+    options = plan.options
+    items = [plan.items[number] for number in kept]
+    labels = [plan.labels[number] for number in kept]
+    used = {name for names in labels for name in names}
+    has_picture = present.get("image", np.zeros(len(plan.items), dtype=np.bool_))
+    pictures = [plan.places[plan.place_of_item[n]].name if has_picture[n] else None for n in kept]
+    return Draft(
+        name=options.name or options.out.resolve().name,
+        ids=[item.id for item in items],
+        splits=[plan.splits[number] for number in kept],
+        labels=[list(names) for names in labels],
+        classes=[name for name in plan.classes if name in used],
+        modalities={},
+        documents=[item.document for item in items],
+        metadata={"media": pictures, "text": [item.texts[0] if item.texts else None for item in items]},
+        source=_source(plan),
+        origin=options.pairs.name,
+    )
+
+
+def _source(plan: Plan) -> dict[str, Any]:
+    """Where everything came from, so that pictures can be shown later."""
+    options = plan.options
+    return {
+        "importer": "ingest",
+        "pairs": _as_seen_from(options.out, options.pairs),
+        "images": _as_seen_from(options.out, plan.source_path),
+        "images_kind": plan.source_kind,
+        "columns": plan.columns.to_json(),
+        "captions": options.captions,
+        "seed": options.seed,
+    }
+
+
+def _as_seen_from(folder: Path, path: Path) -> str:
+    """A path relative to the dataset's folder where they share more than the machine's root, else in full."""
+    here, there = folder.resolve(), path.resolve()
+    shared = Path(os.path.commonpath([here, there])) if here.anchor == there.anchor else None
+    if shared is None or shared == Path(here.anchor):
+        return there.as_posix()
+    return Path(os.path.relpath(there, here)).as_posix()

@@ -1,0 +1,53 @@
+"""Read and decode the pictures of a source; needs the extra "images"."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from diptych.features.contract import Picture
+from diptych.features.image.decoding import Limits, PictureError, decode_picture
+from diptych.ingest.describing import Broken
+from diptych.ingest.opening import reopen_pictures
+from diptych.ingest.picture_sources import PictureSource, Place
+
+
+def read_picture(source: PictureSource, place: Place, limits: Limits) -> Picture | Broken:
+    """Read and decode one picture."""
+    if place.size > limits.max_bytes:
+        return Broken(f"the file has {place.size:,} bytes; at most {limits.max_bytes:,} are allowed")
+    try:
+        return decode_picture(source.read(place), limits)
+    except PictureError as error:
+        return Broken(str(error))
+    except (OSError, MemoryError) as error:
+        return Broken(f"cannot be read ({getattr(error, 'strerror', None) or error})")
+
+
+@dataclass(frozen=True)
+class PictureStream:
+    """Pictures decoded one at a time, as often as they are asked for; broken ones are passed over.
+
+    Attributes:
+        path: of the folder or the archive.
+        kind: of the source.
+        places: which pictures, in order.
+        limits: what is decoded at all.
+    """
+
+    path: Path
+    kind: str
+    places: Sequence[Place]
+    limits: Limits
+
+    restarts: ClassVar[bool] = True
+
+    def __iter__(self) -> Iterator[Picture]:
+        with reopen_pictures(self.path, self.kind) as source:
+            for place in self.places:
+                picture = read_picture(source, place, self.limits)
+                if not isinstance(picture, Broken):
+                    yield picture
+
+    def __length_hint__(self) -> int:
+        return len(self.places)

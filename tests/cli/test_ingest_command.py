@@ -1,0 +1,108 @@
+"""The command: columns shown, problems listed, kills survived."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from diptych.data import Dataset
+from ingest.conftest import write_pairs
+
+SMALL = ("--image-features", "colour-moments", "--image-features", "colour-histogram", "--text-features", "bow:12")
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    return write_pairs(tmp_path / "raw")
+
+
+def test_columns_are_shown_and_a_dataset_is_made(diptych, pairs, tmp_path) -> None:
+    ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0)
+    assert ended.status == 0, ended.err
+    assert "columns: image: image, text: captions, label: label, split: split, id: none" in ended.err
+    assert "30 items, 30 pictures in a folder" in ended.err
+    assert "289-d" in ended.out and "18/6/6" in ended.out
+    dataset = Dataset.open(tmp_path / "d")
+    assert dataset.name == "d" and dataset.modalities["image"].dimension == 225 + 64
+
+
+def test_problems_are_printed_and_written(diptych, pairs, tmp_path) -> None:
+    for number in range(15):
+        (pairs.parent / "images" / f"{number:03d}.png").write_text("no picture")
+    ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0)
+    assert ended.status == 0, ended.err
+    assert "images/003.png: not a picture: it holds text" in ended.err
+    assert "… and 5 more" in ended.err
+    assert "15 broken pictures, 0 skipped rows; all reasons:" in ended.err
+    report = json.loads((tmp_path / "d" / "ingest-report.json").read_text())
+    assert len(report["problems"]) == 15 and report["with_modality"] == {"image": 15, "text": 30}
+    ended = diptych("ingest", pairs, "--out", tmp_path / "e", *SMALL, "--workers", 0, "--on-broken", "fatal")
+    assert ended.status == 2
+    assert "error: images/000.png: not a picture: it holds text; mend it" in ended.err
+
+
+def test_options_reach_the_work(diptych, pairs, tmp_path) -> None:
+    words = ("--split-shares", "80,10,10", "--captions", "each", "--label-column", "-", "--name", "mine", "--seed", 3)
+    ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0, *words)
+    assert ended.status == 0, ended.err
+    dataset = Dataset.open(tmp_path / "d")
+    assert (dataset.name, len(dataset), dataset.classes) == ("mine", 60, ())
+    assert len(dataset.split("train")) == 48
+    ended = diptych("ingest", pairs, "--out", tmp_path / "e", "--pipeline", tmp_path / "d", *SMALL)
+    assert ended.status == 2 and "give it or name features, not both" in ended.err
+    ended = diptych("ingest", pairs, "--out", tmp_path / "e", "--pipeline", tmp_path / "d", "--workers", 0)
+    assert ended.status == 0, ended.err
+    assert Dataset.open(tmp_path / "e").pipeline_fingerprint == dataset.pipeline_fingerprint
+
+
+def start(pairs, out) -> subprocess.Popen:
+    command = [sys.executable, "-m", "diptych.cli", "ingest", str(pairs), "--out", str(out), "--name", "x", *SMALL]
+    return subprocess.Popen(
+        [*command, "--workers", "1"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def children(pid) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in tasks.read_text().split()] if tasks.exists() else []
+
+
+@pytest.mark.slow
+def test_a_killed_ingest_goes_on_and_its_result_does_not_show_it(tmp_path) -> None:
+    pairs = write_pairs(tmp_path / "raw", 300)
+    undisturbed = start(pairs, tmp_path / "undisturbed")
+    process = start(pairs, tmp_path / "killed")
+    shards = tmp_path / ".killed.ingest" / "shards"
+    end = time.monotonic() + 120
+    while not (shards.is_dir() and any(shards.glob("image-*.npz"))):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    workers = children(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (tmp_path / "killed").exists()
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < end, "a worker outlived its parent"
+        time.sleep(0.1)
+
+    again = start(pairs, tmp_path / "killed")
+    _, err = again.communicate(timeout=120)
+    assert again.returncode == 0, err
+    assert "earlier work was taken up" in err
+    assert undisturbed.wait(120) == 0
+    undisturbed.communicate()
+    files = {p.relative_to(tmp_path / "killed") for p in (tmp_path / "killed").rglob("*") if p.is_file()}
+    assert len(files) == 7
+    for name in files:
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "raw", "undisturbed"]

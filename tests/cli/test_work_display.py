@@ -1,0 +1,36 @@
+"""Lines or bars for long work."""
+
+import io
+
+from rich.console import Console
+
+from diptych.cli import work_display
+from diptych.cli.work_display import LiveWorkDisplay, PlainWorkDisplay, work_display_for
+
+
+def test_a_log_gets_the_end_of_each_stage_and_little_else() -> None:
+    said = io.StringIO()
+    with work_display_for(Console(file=said)) as display:
+        assert type(display) is PlainWorkDisplay
+        for done in range(0, 1001, 100):
+            display("image features", done, 1000, {"per second": 35.25})
+    assert said.getvalue() == "image features: 1,000/1,000, 35.2 per second\n"
+
+
+def test_a_long_stage_is_heard_of_now_and_then(monkeypatch) -> None:
+    said = io.StringIO()
+    monkeypatch.setattr(work_display, "_QUIET_SECONDS", -1.0)
+    with PlainWorkDisplay(Console(file=said)) as display:
+        display("visual words", 50, 200)
+    assert said.getvalue() == "visual words: 50/200\n"
+
+
+def test_a_terminal_gets_a_bar_for_each_stage() -> None:
+    said = io.StringIO()
+    console = Console(file=said, force_terminal=True, width=100)
+    with work_display_for(console) as display:
+        assert isinstance(display, LiveWorkDisplay)
+        display("visual words", 20, 20)
+        display("image features", 3, 10, {"per second": 12.0})
+    assert "visual words" in said.getvalue() and "20/20" in said.getvalue()
+    assert "3/10" in said.getvalue() and "12.0 per second" in said.getvalue()

@@ -1,0 +1,101 @@
+"""Tables of every format: what can be read is read, and each line that cannot says why."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from diptych.errors import ConfigError, DataError
+from diptych.ingest.table_formats import read_table
+
+
+def cells(table):
+    return [row.cells for row in table.rows]
+
+
+def test_all_formats_give_the_same_rows(tmp_path) -> None:
+    rows = [{"image": "a.jpg", "text": 'say "hi", twice'}, {"image": "b.jpg", "text": None}]
+    (tmp_path / "t.csv").write_text('image,text\na.jpg,"say ""hi"", twice"\n\nb.jpg,\n')
+    (tmp_path / "s.csv").write_text('image;text\na.jpg;"say ""hi"", twice"\nb.jpg;\n')
+    (tmp_path / "t.tsv").write_text('image\ttext\na.jpg\t"say ""hi"", twice"\nb.jpg\t\n')
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    for path in tmp_path.iterdir():
+        table = read_table(path)
+        assert cells(table) == rows, path
+        assert table.columns == ("image", "text") and not table.problems
+
+
+def test_a_quoted_cell_may_span_lines(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text('image,text\na.jpg,"one\ntwo"\nb.jpg,three\n')
+    table = read_table(tmp_path / "t.csv")
+    assert [(row.number, row.cells["text"]) for row in table.rows] == [(2, "one\ntwo"), (4, "three")]
+
+
+@pytest.mark.parametrize("later", ["d.jpg,plain", 'd.jpg,"quoted, text"'])
+def test_a_broken_quote_costs_its_line_and_no_other(tmp_path, later) -> None:
+    (tmp_path / "t.csv").write_text(f'image,text\na.jpg,one\nb.jpg,"broken\nc.jpg,three\n{later}\n')
+    table = read_table(tmp_path / "t.csv")
+    assert [row.cells["image"] for row in table.rows] == ["a.jpg", "c.jpg", "d.jpg"]
+    assert [str(problem) for problem in table.problems] == ["t.csv, line 3: has a quote that is not closed"]
+
+
+def test_a_line_of_another_width_is_listed(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("image,text\na.jpg,one\nb.jpg\nc.jpg,a,b\nd.jpg,four\n")
+    table = read_table(tmp_path / "t.csv")
+    assert [row.cells["image"] for row in table.rows] == ["a.jpg", "d.jpg"]
+    assert [problem.where for problem in table.problems] == ["t.csv, line 3", "t.csv, line 4"]
+    assert table.problems[0].reason == "has 1 cells where there are 2 columns"
+
+
+def test_mixed_encodings_harm_no_neighbour(tmp_path) -> None:
+    lines = [b"\xef\xbb\xbfimage,text", "a.jpg,été".encode(), "b.jpg,hôtel".encode("cp1252"), "c.jpg,東京".encode()]
+    (tmp_path / "t.csv").write_bytes(b"\r\n".join(lines))
+    table = read_table(tmp_path / "t.csv")
+    assert [row.cells["text"] for row in table.rows] == ["été", "hôtel", "東京"]
+    (problem,) = table.problems
+    assert problem.kind == "note" and problem.where == "t.csv, line 3" and "Windows-1252" in problem.reason
+
+
+def test_a_named_encoding_is_taken_at_its_word(tmp_path) -> None:
+    (tmp_path / "t.csv").write_bytes("image,text\na.jpg,東京\n".encode("gb18030"))
+    assert cells(read_table(tmp_path / "t.csv", "gb18030")) == [{"image": "a.jpg", "text": "東京"}]
+    with pytest.raises(DataError, match="is not ascii text"):
+        read_table(tmp_path / "t.csv", "ascii")
+    with pytest.raises(ConfigError, match="the encoding 'klingon' is unknown"):
+        read_table(tmp_path / "t.csv", "klingon")
+
+
+def test_utf16_is_known_by_its_mark(tmp_path) -> None:
+    (tmp_path / "t.tsv").write_text("image\ttext\na.jpg\tété\n", encoding="utf-16")
+    assert cells(read_table(tmp_path / "t.tsv")) == [{"image": "a.jpg", "text": "été"}]
+
+
+def test_broken_json_lines_are_listed(tmp_path) -> None:
+    separator = json.dumps({"image": "d.jpg", "text": "a\u2028b"}, ensure_ascii=False)
+    (tmp_path / "t.jsonl").write_text(f'{{"image": "a.jpg"}}\n{{"image": \n[1]\n\n{separator}\n', encoding="utf-8")
+    table = read_table(tmp_path / "t.jsonl")
+    assert [row.number for row in table.rows] == [1, 5]
+    assert table.rows[1].cells["text"] == "a\u2028b"
+    assert table.columns == ("image", "text")
+    reasons = [problem.reason for problem in table.problems]
+    assert reasons[0].startswith("is not valid JSON") and reasons[1] == "holds a list instead of an object"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.xlsx", b"x", "does not end like a table"),
+        ("t.csv", b"", "is empty"),
+        ("t.csv", b"image,text\n", "holds no row that can be read"),
+        ("t.csv", b"image,image\na,b\n", "two columns named 'image'"),
+        ("t.jsonl", b"{", r"holds no row that can be read \(t.jsonl, line 1: is not valid JSON"),
+        ("t.parquet", b"PAR1", "cannot be read as Parquet"),
+        ("t.parquet", b"", "cannot be read as Parquet"),
+    ],
+)
+def test_a_table_without_rows_is_an_error(tmp_path, name, content, message) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_table(tmp_path / name)
