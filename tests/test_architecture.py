@@ -7,7 +7,20 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "diptych"
-ROOMS = ["data", "features", "evaluation", "nets", "training", "methods", "experiments", "cli"]
+ROOMS = [
+    "data",
+    "features",
+    "ingest",
+    "evaluation",
+    "index",
+    "nets",
+    "training",
+    "methods",
+    "search",
+    "serving",
+    "experiments",
+    "cli",
+]
 """From left to right: a room imports from rooms to its left, and the command line from all."""
 
 LOBBY = {path.stem for path in SOURCE.glob("*.py")}

@@ -1,0 +1,241 @@
+"""The local engine: searches a view, keeps it up to date with SQLite, and folds it into derived files."""
+
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from diptych.arrays import Singles
+from diptych.atomic import atomic_folder
+from diptych.errors import DataError
+from diptych.index.contract import Index
+from diptych.index.filters import Condition
+from diptych.index.identity import Identity
+from diptych.index.items import Batch, Found, Item, Metadata
+from diptych.index.local import derived, schema
+from diptych.index.local.connections import Connections, Reader
+from diptych.index.local.folding import write_folded
+from diptych.index.local.locking import locked
+from diptych.index.local.overfetch import is_worth_it, overfetched
+from diptych.index.local.reads import count_of, ids_of, items_of, metadata_of
+from diptych.index.local.replay import replayed
+from diptych.index.local.searching import Hits, Named, nearest
+from diptych.index.local.segment import Choice
+from diptych.index.local.settings import Settings, settings_from
+from diptych.index.local.snapshot import write_snapshot
+from diptych.index.local.view import View
+from diptych.index.local.writes import insert, remove
+
+_QUERIES_AT_ONCE = 1_024
+_log = logging.getLogger(__name__)
+
+
+def create(place: Path | str, identity: Identity, **options: Any) -> "LocalIndex":  # noqa: ANN401 - see Settings
+    """Make the folder of an empty index and open it; the options are those of `Settings`."""
+    settings = settings_from(options)
+    with atomic_folder(Path(place)) as temporary:
+        schema.write_tables(temporary, identity, settings)
+    return LocalIndex(Path(place))
+
+
+def open(place: Path | str, *, read_only: bool = False, wait_s: float = 30.0, auto_fold: bool = True) -> "LocalIndex":
+    """Open an index that exists.
+
+    Args:
+        place: its folder.
+        read_only: refuse changes, and write nothing.
+        wait_s: how long a change waits for another process that writes.
+        auto_fold: fold recent vectors into the neighbour structure whenever they have become many; without it, only
+            `optimise` does, which is quicker when very many are added.
+    """
+    return LocalIndex(Path(place), read_only=read_only, wait_s=wait_s, auto_fold=auto_fold)
+
+
+class LocalIndex(Index):
+    """An index in a folder; threads may share it, and other processes may open it, too."""
+
+    def __init__(self, folder: Path, *, read_only: bool = False, wait_s: float = 30.0, auto_fold: bool = True) -> None:
+        if not (folder / schema.FILE).is_file():
+            raise DataError(f"{folder} is no index; run `diptych index MODEL DATASET --out INDEX` to make one.")
+        self._folder = folder
+        self._may_fold = auto_fold and not read_only
+        self._connections = Connections(folder, read_only=read_only, wait_s=wait_s)
+        self._refreshing = threading.Lock()
+        self._view = View(0, 0, "", False, {})
+        try:
+            self._identity, self._settings = schema.read_head(self._connections.reader().connection, folder)
+            view = self._current()
+            self._changed = view.unfolded
+            if not read_only and (view.damaged or (self._may_fold and view.should_fold(self._settings))):
+                self._fold(wait=False)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def identity(self) -> Identity:
+        """Who made the vectors, how long they are, how they are compared."""
+        return self._identity
+
+    @property
+    def settings(self) -> Settings:
+        """How vectors are searched."""
+        return self._settings
+
+    def optimise(self) -> None:
+        """Fold all recent vectors into the neighbour structure."""
+        view = self._current()
+        if view.unfolded or view.damaged:
+            self._fold(wait=True)
+
+    def snapshot(self, target: Path | str) -> Path:
+        """Write a consistent copy that can be opened as an index of its own."""
+        connection = self._connections.reader().connection
+        return write_snapshot(self._folder, connection, Path(target), self._folder / "derived.lock")
+
+    def close(self) -> None:
+        """Give back files and connections."""
+        self._connections.close()
+        self._view = View(0, 0, "", False, {})
+
+    def _add(self, batch: Batch) -> int:
+        with self._connections.writing() as connection:
+            done = insert(connection, batch, replace=False)
+        return self._acknowledged(done)
+
+    def _update(self, batch: Batch) -> int:
+        with self._connections.writing() as connection:
+            done = insert(connection, batch, replace=True)
+        return self._acknowledged(done)
+
+    def _delete(self, ids: list[str]) -> int:
+        with self._connections.writing() as connection:
+            done = remove(connection, ids)
+        return self._acknowledged(done)
+
+    def _get(self, ids: list[str]) -> dict[str, Item]:
+        return items_of(self._connections.reader().connection, ids)
+
+    def _count(self, condition: Condition | None) -> int:
+        return count_of(self._connections.reader().connection, condition)
+
+    def _list_ids(self, condition: Condition | None, limit: int) -> list[str]:
+        return ids_of(self._connections.reader().connection, condition, limit)
+
+    def _search(
+        self,
+        queries: Singles,
+        k: int,
+        offset: int,
+        condition: Condition | None,
+        modality: str | None,
+        with_metadata: bool,
+    ) -> list[Found]:
+        if condition is None and not with_metadata:
+            segments = self._current().segments(modality)
+            return _as_found(_search_all(segments, None, queries, k, offset), None)
+        with self._reading() as (reader, view):
+            segments = view.segments(modality)
+            hits = None
+            if condition is not None and not view.remembers(condition) and is_worth_it(segments, queries, k + offset):
+                hits = overfetched(reader.connection, condition, segments, queries, k, offset)
+            if hits is None:
+                choices = None if condition is None else view.choices(reader.connection, condition, segments)
+                hits = _search_all(segments, choices, queries, k, offset)
+            rows = list({row for hit in hits for row in hit.rows.tolist()})
+            return _as_found(hits, metadata_of(reader.connection, rows) if with_metadata else None)
+
+    def _current(self) -> View:
+        """The view at this moment; costs one glance if nothing has changed."""
+        pulse = self._connections.pulse
+        if not pulse.is_known():
+            seen = pulse.look()
+            with self._reading():
+                pulse.know(seen)
+        return self._view
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[Reader, View]]:
+        """A transaction and the view at the very same change, so that what both say fits together."""
+        reader = self._connections.reader()
+        with self._refreshing:
+            reader.connection.execute("BEGIN")
+            try:
+                view = self._view = self._refreshed(reader)
+            except BaseException:
+                reader.connection.execute("ROLLBACK")
+                raise
+        try:
+            yield reader, view
+        finally:
+            reader.connection.execute("COMMIT")
+
+    def _refreshed(self, reader: Reader) -> View:
+        state, view = schema.read_state(reader.connection), self._view
+        if state.derived != view.derived:
+            folder = self._folder / derived.FOLDER / state.derived
+            read = derived.read_derived(folder, self._identity.dimension, self._settings)
+            if read is None and self._moved_on(reader, state):
+                return self._refreshed(reader)
+            state = schema.read_state(reader.connection)
+            view = View(0, 0, state.derived, True, {}) if read is None else read
+        if state.change == view.change:
+            return view
+        return replayed(reader.connection, view, state, self._identity.dimension)
+
+    def _moved_on(self, reader: Reader, state: schema.State) -> bool:
+        """Whether the derived files are gone because newer ones are in force; the transaction is then at those."""
+        reader.connection.execute("COMMIT")
+        reader.connection.execute("BEGIN")
+        return schema.read_state(reader.connection).derived != state.derived
+
+    def _acknowledged(self, done: int) -> int:
+        """Fold, if it is time; a failure to do so is no failure of the change, which is safe."""
+        self._changed += done
+        if self._may_fold and self._settings.too_many_recent(self._changed, self._view.folded):
+            try:
+                self._fold(wait=False)
+            except (OSError, RuntimeError, DataError) as error:
+                _log.warning("The derived files could not be written; searches stay right but slow: %s", error)
+        return done
+
+    def _fold(self, *, wait: bool) -> None:
+        with locked(self._folder / "derived.lock", wait=wait) as mine:
+            if not mine:
+                return  # another process is at it
+            view = self._current()
+            if not (view.unfolded or view.damaged):
+                return  # another process has done it meanwhile
+            name = f"{view.change:012d}-{os.urandom(6).hex()}"
+            with atomic_folder(self._folder / derived.FOLDER / name) as temporary:
+                write_folded(temporary, view, self._settings)
+            with self._connections.writing() as connection:
+                connection.execute("UPDATE state SET derived = ?", (name,))
+                connection.execute("DELETE FROM removed WHERE change <= ?", (view.change,))
+            for old in (self._folder / derived.FOLDER).iterdir():
+                if old.name != name:
+                    shutil.rmtree(old, ignore_errors=True)
+            self._changed = self._current().unfolded
+
+
+def _search_all(
+    segments: list[Named], choices: list[Choice] | None, queries: Singles, k: int, offset: int
+) -> list[Hits]:
+    """Many queries in parts, so that memory does not grow with them."""
+    if len(queries) <= _QUERIES_AT_ONCE:
+        return nearest(segments, choices, queries, k, offset)
+    blocks = (queries[start : start + _QUERIES_AT_ONCE] for start in range(0, len(queries), _QUERIES_AT_ONCE))
+    return [hit for block in blocks for hit in nearest(segments, choices, block, k, offset)]
+
+
+def _as_found(hits: list[Hits], known: dict[int, Metadata] | None) -> list[Found]:
+    if known is None:
+        return [Found(tuple(hit.ids), hit.scores, hit.modalities) for hit in hits]
+    return [
+        Found(tuple(hit.ids), hit.scores, hit.modalities, tuple(known[row] for row in hit.rows.tolist()))
+        for hit in hits
+    ]
