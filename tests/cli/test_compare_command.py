@@ -63,6 +63,19 @@ def test_the_recipe_is_the_base_and_options_go_on_top(diptych, tmp_path, counts_
     assert results["protocol"]["label_share"] is None
 
 
+def test_pairs_of_unlabelled_items_are_an_option(diptych, tmp_path, counts_dataset):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[protocol]\nunlabelled = "train"\nlabels_per_class = 2\nuse_pairs = true')
+    command = ["compare", counts_dataset.path, "--methods", "steady", "--json", "--out", tmp_path / "r"]
+    used = json.loads(diptych(*command, "--unlabelled", "train", "--use-pairs").out)["protocol"]
+    assert used["use_pairs"] is True
+    assert "in their pairs" in used["words"]
+    assert json.loads(diptych(*command, "--recipe", recipe).out)["protocol"]["use_pairs"] is True
+    kept_apart = json.loads(diptych(*command, "--recipe", recipe, "--no-pairs").out)["protocol"]
+    assert kept_apart["use_pairs"] is False
+    assert "each modality by itself" in kept_apart["words"]
+
+
 def test_running_again_keeps_what_is_finished(diptych, tmp_path, counts_dataset, monkeypatch):
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     command = ["compare", counts_dataset.path, "--methods", "steady", "--out", tmp_path / "r"]
@@ -84,6 +97,7 @@ def test_running_again_keeps_what_is_finished(diptych, tmp_path, counts_dataset,
         (["--methods", "steady", "--set", "ridge=1"], "the setting 'ridge' names no method"),
         (["--methods", "steady", "--seeds", "one"], "the seeds are 'one'"),
         (["--methods", "steady", "--label-share", "2"], "label_share is 2.0"),
+        (["--methods", "steady", "--use-pairs"], "use_pairs is on but unlabelled is 'none'"),
         (["--methods", "steady", "--modalities", "image,smell"], "no modality 'smell'"),
         (["--methods", "steady", "--recipe", "nowhere.toml"], "nowhere.toml cannot be read"),
     ],

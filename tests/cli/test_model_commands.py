@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from diptych.methods import load_model
 from experiments.naive import label_sets, naive_map
 
 pytestmark = pytest.mark.usefixtures("fake_methods")
@@ -28,6 +29,15 @@ def test_fit_obeys_its_options(model):
     body = json.loads((model / "model.json").read_text())
     assert body["method"] == "seeded"
     assert body["params"] == {"ridge": 2.0, "noise": 0.5, "seed": 3}
+
+
+def test_fit_can_let_pairs_be_used(diptych, tmp_path, gaps_dataset):
+    command = ["fit", gaps_dataset.path, "--method", "steady", "--out", tmp_path / "paired"]
+    assert diptych(*command, "--unlabelled", "train", "--use-pairs").status == 0
+    assert load_model(tmp_path / "paired").record_["protocol"]["use_pairs"] is True
+    refused = diptych(*command, "--overwrite", "--unlabelled", "test-features", "--use-pairs")
+    assert refused.status == 2
+    assert "set unlabelled to 'train'" in refused.err
 
 
 def test_evaluate_agrees_with_plain_loops_over_embed(diptych, tmp_path, gaps_dataset, model):

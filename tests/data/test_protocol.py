@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from diptych.data import Draft, ModalityRows, Protocol, training_data, write_dataset
+from diptych.data import Dataset, Draft, ModalityRows, Protocol, training_data, write_dataset
 from diptych.data.protocol import by_content
 from diptych.data.synthetic import make_synthetic
 from diptych.errors import ConfigError, DataError
@@ -173,6 +173,8 @@ def test_no_training_items_is_an_error(tmp_path, make_draft):
         ({"labels_per_class": 0}, "labels_per_class is 0"),
         ({"label_share": 0.0}, "label_share is 0.0"),
         ({"label_share": 1.5}, "label_share is 1.5"),
+        ({"use_pairs": True}, "use_pairs is on but unlabelled is 'none'.*set unlabelled to 'train'"),
+        ({"use_pairs": True, "unlabelled": "test-features"}, "use_pairs is on but unlabelled is 'test-features'"),
     ],
 )
 def test_impossible_protocols_are_refused(options, sentence):
@@ -187,3 +189,45 @@ def test_protocols_describe_themselves():
     assert "20% of the training labels" in Protocol(label_share=0.2).describe()
     assert "all training labels" in Protocol().describe()
     assert Protocol(**json.loads(json.dumps(protocol.to_json()))) == protocol
+
+
+def test_pairs_are_handed_out_only_where_the_protocol_says_so(dataset):
+    for unlabelled in ("none", "train", "test-features"):
+        assert training_data(dataset, Protocol(unlabelled=unlabelled, labels_per_class=2)).unlabelled_pairs is None
+    data = training_data(dataset, Protocol(unlabelled="train", labels_per_class=2, use_pairs=True))
+    bare = data.train.take(~data.train.labels.is_labelled)
+    assert data.unlabelled_pairs.ids.tolist() == bare.ids.tolist()
+    assert 0 < len(bare) < len(data.train)
+
+
+def test_unlabelled_pairs_have_every_modality_no_label_and_are_never_test_items(tmp_path, make_draft):
+    """Training items are a, b (labelled), d (complete), e (no image), f (no text), all three without a label."""
+    splits = ["train", "train", "val", "train", "train", "train", "test"]
+    base = make_draft()
+    image, text = base.modalities["image"], base.modalities["text"]
+    more = {
+        "image": ModalityRows("dense", np.vstack([image.values, np.ones((1, 3))]), np.append(image.present, True)),
+        "text": ModalityRows(
+            "counts", sp.csr_array(sp.vstack([text.values, np.ones((1, 7), int)])), np.append(text.present, True)
+        ),
+    }
+    draft = make_draft(
+        ids=[*base.ids, "g"],
+        splits=splits,
+        labels=["cat", "dog", "cat", None, None, None, None],
+        modalities=more,
+        metadata={},
+    )
+    data = training_data(write_dataset(tmp_path / "d", draft), Protocol(unlabelled="train", use_pairs=True))
+    assert data.unlabelled_pairs.ids.tolist() == ["d"]
+    assert not data.unlabelled_pairs.labels.is_labelled.any()
+    assert (data.pools["image"].shape[0], data.pools["text"].shape[0]) == (2, 2)
+    alone = training_data(Dataset.open(tmp_path / "d"), Protocol(unlabelled="train", use_pairs=True), ("text",))
+    assert alone.unlabelled_pairs.ids.tolist() == ["d", "e"]
+
+
+def test_protocols_say_whether_pairs_are_used():
+    separate, together = (Protocol(unlabelled="train", use_pairs=pairs).describe() for pairs in (False, True))
+    assert "training items without a label, each modality by itself" in separate
+    assert "training items without a label, in their pairs" in together
+    assert Protocol(unlabelled="train", use_pairs=True).to_json()["use_pairs"] is True

@@ -39,6 +39,12 @@ def test_a_recipe_is_read_whole(tmp_path):
     assert recipe.params == {"seeded": {"noise": 0.1}}
 
 
+@pytest.mark.parametrize("pairs", [True, False])
+def test_a_recipe_can_let_pairs_be_used(tmp_path, pairs):
+    text = f"[protocol]\nunlabelled = 'train'\nuse_pairs = {str(pairs).lower()}"
+    assert load_recipe(write(tmp_path, text)).protocol.use_pairs is pairs
+
+
 def test_all_methods_and_none_named_are_the_same(tmp_path):
     assert load_recipe(write(tmp_path, 'methods = "all"')).method_names == tuple(registry.names())
     assert Recipe().method_names == tuple(registry.names())
@@ -59,6 +65,9 @@ def test_all_methods_and_none_named_are_the_same(tmp_path):
         ("split = 'tset'", ["'tset'", "test"]),
         ("[protocol]\nlabels_per_class = 'many'", ["labels_per_class", "many"]),
         ("[protocol]\nunlabelled = 'some'", ["'some'", "test-features"]),
+        ("[protocol]\nuse_pairs = 1", ["'protocol.use_pairs'", "bool"]),
+        ("[protocol]\nuse_pairs = true", ["use_pairs is on", "'none'", "'train'"]),
+        ("[protocol]\nlabels_per_class = true", ["'protocol.labels_per_class'", "int"]),
         ("params = 3", ["'params'", "table"]),
         ("seeds = [", ["not valid TOML"]),
     ],

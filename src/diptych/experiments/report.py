@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from diptych.experiments.monitoring import monitored_charts
 from diptych.experiments.plots import BarChart, LineChart, bar_chart, line_chart
 
 _ALPHA = 0.05
@@ -28,6 +29,7 @@ def render_report(results: Mapping[str, Any]) -> str:
             bars=_bars(results, directions),
             curves=_curves(results, directions),
             classes=_class_tables(results, directions),
+            monitored=_monitored(results),
         )
     )
 
@@ -106,6 +108,13 @@ def _curves(results: Mapping[str, Any], directions: list[str]) -> list[LineChart
     curves = {d: {name: block[d]["curve"] for name, block in results["methods"].items()} for d in directions}
     highest = max([max(curve["precision"]) for panel in curves.values() for curve in panel.values()], default=0.0)
     return [line_chart(d.replace("->", " → "), panel, highest) for d, panel in curves.items() if panel]
+
+
+def _monitored(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The panels of every method whose training was watched, with the seed they are of."""
+    watched = {name: block["monitoring"] for name, block in results["methods"].items() if "monitoring" in block}
+    panels = {name: {"seed": each["seed"], "charts": monitored_charts(each)} for name, each in watched.items()}
+    return {name: each for name, each in panels.items() if each["charts"]}
 
 
 def _class_tables(results: Mapping[str, Any], directions: list[str]) -> list[dict[str, Any]]:

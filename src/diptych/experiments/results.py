@@ -7,7 +7,7 @@ import numpy as np
 
 from diptych.data import Dataset, Protocol
 from diptych.experiments.averaging import item_scores
-from diptych.experiments.blocks import fit_block, merged_directions, score_blocks
+from diptych.experiments.blocks import fit_block, merged_directions, plain_json, score_blocks
 from diptych.experiments.comparisons import Comparisons
 from diptych.experiments.environment import describe_environment
 from diptych.experiments.judging import chance_levels, judge
@@ -80,6 +80,8 @@ def _method_block(runs: Sequence[FinishedRun]) -> dict[str, Any]:
         "fit_seconds": float(np.mean([run.record["fit_seconds"] for run in runs])),
         "runs": [_run_block(run) for run in runs],
     }
+    if "monitoring" in first.record:
+        about["monitoring"] = {"seed": first.run.seed} | plain_json(first.record["monitoring"])
     return fit_block(first.params, first.record) | about | scores
 
 

@@ -259,7 +259,7 @@ def require_spread(outputs: Outputs, step: int) -> Tensor:
     if step >= _GRACE_STEPS and float(spread) < _COLLAPSED:
         raise FitError(
             f"the codes collapsed to a single point by step {step + 1} (spread {float(spread):.1g}); "
-            "a margin is too small for dissimilar pairs to be pushed apart: raise contrastive_margin or "
-            "quadruplet_margin, or lower unlabelled_weight."
+            "a margin may be too small for dissimilar pairs to be pushed apart: raise contrastive_margin or "
+            "quadruplet_margin, or lower the rate or unlabelled_weight."
         )
     return spread

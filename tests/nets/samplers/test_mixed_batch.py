@@ -105,3 +105,45 @@ def test_impossible_batches_are_refused():
         MixedBatches(5, {"sound": 5}, 1, 0)
     with pytest.raises(ConfigError, match="5 labelled documents but 4 classes"):
         MixedBatches(5, {}, 4, 0, np.zeros(4, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("labelled", "pool", "share", "expected"),
+    [
+        (60, 2000, None, (3, 97)),
+        (60, 2000, 0.3, (30, 70)),
+        (20, 2000, 0.3, (20, 80)),
+        (2173, 462, 0.5, (50, 50)),
+        (2173, 0, 0.5, (100, 0)),
+        (2173, 462, 0.001, (1, 99)),
+    ],
+)
+def test_the_labelled_share_can_be_given(labelled, pool, share, expected):
+    batches = MixedBatches(labelled, {"sound": pool, "text": pool}, 100, 0, labelled_share=share)
+    assert batches.sizes == expected
+    batch = batches(2)
+    assert (len(batch.labelled), *(len(rows) for rows in batch.unlabelled.values())) == (*expected, expected[1])
+
+
+def test_paired_batches_show_the_same_documents_in_every_modality():
+    batches = MixedBatches(50, {"sound": 50, "text": 50}, 20, 2, paired=True)
+    epoch = [batches(step) for step in range(5)]
+    for batch in epoch:
+        assert torch.equal(batch.unlabelled["sound"], batch.unlabelled["text"])
+    assert sorted(torch.cat([batch.unlabelled["text"] for batch in epoch]).tolist()) == list(range(50))
+    assert not torch.equal(
+        epoch[0].unlabelled["text"], MixedBatches(50, {"text": 50}, 20, 3, paired=True)(0)[1]["text"]
+    )
+
+
+def test_pairing_does_not_change_which_labelled_documents_are_shown():
+    one, other = (MixedBatches(50, {"sound": 50, "text": 50}, 20, 2, paired=paired)(3) for paired in (False, True))
+    assert torch.equal(one.labelled, other.labelled)
+
+
+def test_impossible_shares_and_pairs_are_refused():
+    for share in (0.0, 1.0, -0.1, 1.5):
+        with pytest.raises(ConfigError, match=f"labelled_share is {share}; it must lie between 0 and 1"):
+            MixedBatches(5, {"sound": 5}, 4, 0, labelled_share=share)
+    with pytest.raises(ConfigError, match="unlabelled pairs need equally many rows of every modality"):
+        MixedBatches(5, {"sound": 5, "text": 4}, 4, 0, paired=True)

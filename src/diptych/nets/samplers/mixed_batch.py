@@ -78,7 +78,8 @@ class MixedBatches:
         if pool == 0:
             return size, 0
         share = self.labelled / (self.labelled + pool) if self.labelled_share is None else self.labelled_share
-        documents = min(max(round(size * share), 1), size - 1, self.labelled)
+        # A kind that has too few items leaves its places to the other.
+        documents = min(max(round(size * share), 1, size - pool), size - 1, self.labelled)
         return documents, size - documents
 
     def __call__(self, step: int) -> MixedBatch:

@@ -1,0 +1,16 @@
+"""Deep methods made so short that many can be fitted in one test run."""
+
+from dataclasses import replace
+
+import pytest
+
+from diptych.methods.deep import profile as profiles
+
+
+@pytest.fixture
+def hurried(monkeypatch) -> None:
+    """Let every profile take a few dozen steps: enough to move every weight, too few to learn much."""
+    steps = dict.fromkeys(profiles.PUBLISHED, 15) | {"metric": 60}
+    narrow = {"supervised_width": 16, "pathway_width": 12, "dense_widths": (24, 16), "count_widths": (24, 16)}
+    short = {name: replace(profiles.PROFILES["fast"], name=name, steps=steps, **narrow) for name in profiles.PROFILES}
+    monkeypatch.setattr(profiles, "PROFILES", short)
