@@ -1,13 +1,18 @@
 """The base network of CDMLMR."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from diptych.methods.deep.bimodal_stage import train_bimodal
 from diptych.methods.deep.dbn_stage import CodedModality, train_dbn
 from diptych.methods.deep.deep_method import DeepMethod
-from diptych.methods.deep.layers import Chain
+from diptych.methods.deep.layers import Chain, Parallel
 from diptych.methods.deep.supervised_stage import train_supervised
 from diptych.methods.deep.workshop import Workshop
+
+_SEED_STRIDE = 1_000_003
+"""Between the seeds of two members: nobody numbers runs so high."""
 
 
 class BaseNetwork(DeepMethod):
@@ -31,8 +36,28 @@ class BaseNetwork(DeepMethod):
         return {name: coded.chain for name, coded in shared_codes(shop).items()}
 
 
-def shared_codes(shop: Workshop) -> dict[str, CodedModality]:
-    """Train the base network and return each modality's way to S."""
-    refined = {name: train_supervised(shop, name, train_dbn(shop, name)) for name in shop.data.modalities}
+def shared_codes(shop: Workshop, members: int = 1) -> dict[str, CodedModality]:
+    """Train the base network and return each modality's way to S.
+
+    Args:
+        shop: the fit's workshop.
+        members: how many supervised nets and autoencoders to train on the same DBNs, each with a seed of its own;
+            their codes stand side by side. A small supervised net depends on its seed more than one would like.
+    """
+    dbns = {name: train_dbn(shop, name) for name in shop.data.modalities}
+    team = [_refine(replace(shop, seed=shop.seed + _SEED_STRIDE * member), dbns) for member in range(members)]
+    return {name: _side_by_side(dbn, [codes[name] for codes in team]) for name, dbn in dbns.items()}
+
+
+def _refine(shop: Workshop, dbns: Mapping[str, CodedModality]) -> dict[str, CodedModality]:
+    refined = {name: train_supervised(shop, name, dbn) for name, dbn in dbns.items()}
     middle = max(2, shop.profile.supervised_width // 2)
     return train_bimodal(shop, "bimodal autoencoder", "bimodal-first", refined, middle, supervised=True, rescale=True)
+
+
+def _side_by_side(below: CodedModality, team: Sequence[CodedModality]) -> CodedModality:
+    if len(team) == 1:
+        return team[0]
+    tails = tuple(coded.chain[len(below.chain) :] for coded in team)
+    key = " ".join(coded.key for coded in team)
+    return CodedModality((*below.chain, Parallel(tails)), key, sum(coded.width for coded in team))

@@ -64,6 +64,7 @@ class CDMLMR(DeepMethod):
 
     Args:
         losses: "both", or one of them for the ablations.
+        members: base networks whose codes the pathways read side by side; the paper has one.
         contrastive_margin: α.
         quadruplet_margin: β.
         unlabelled_weight: λ_u, the weight of pairs with unlabelled items.
@@ -106,6 +107,7 @@ class CDMLMR(DeepMethod):
     def __init__(
         self,
         losses: Losses = "both",
+        members: int = 1,
         contrastive_margin: float | None = None,
         quadruplet_margin: float | None = None,
         unlabelled_weight: float | None = None,
@@ -140,6 +142,7 @@ class CDMLMR(DeepMethod):
     ) -> None:
         super().__init__(profile, seed, device, cache)
         self.losses = losses
+        self.members = members
         self.contrastive_margin = contrastive_margin
         self.quadruplet_margin = quadruplet_margin
         self.unlabelled_weight = unlabelled_weight
@@ -171,6 +174,8 @@ class CDMLMR(DeepMethod):
     def _check(self) -> None:
         if self.losses not in _BRANCHES:
             raise ConfigError(f"losses is {self.losses!r}; choose one of {', '.join(_BRANCHES)}.")
+        if self.members < 1:
+            raise ConfigError(f"members is {self.members}; it must be at least 1.")
         for name, known in (("graph_space", ("raw", "zscored")), ("input_norm", ("zscore", "none"))):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(known)}.")
@@ -188,7 +193,7 @@ class CDMLMR(DeepMethod):
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         data = metric_data(
             shop,
-            shared_codes(shop),
+            shared_codes(shop, self.members),
             input_norm=self.input_norm,
             graph_space=self.graph_space,
             with_pool=self._reads_pool,
