@@ -1,0 +1,101 @@
+"""Draw emoji as PNG files on white, in parallel processes; those that are there already are not drawn again."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import repeat
+from pathlib import Path
+
+from diptych.atomic import atomic_file
+from diptych.errors import DataError
+from diptych.ingest.samples.emoji_catalogue import drawings
+from diptych.ingest.samples.packages import needed
+from diptych.progress import Progress
+
+STAGE = "drawing emoji"
+_AT_ONCE = 24
+
+
+Named = tuple[str, str]
+"""A picture's name and the name of the SVG file it is drawn from."""
+
+
+def draw(sources: Mapping[str, str], folder: Path, size: int, workers: int, progress: Progress) -> int:
+    """Write `NAME.png` for every name that has none yet.
+
+    Args:
+        sources: by the picture's name, the name of the SVG file.
+        folder: where to write.
+        size: width and height in pixels.
+        workers: parallel processes; 0 draws in this one.
+        progress: told how far it is.
+
+    Returns:
+        How many were written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
+    missing = [each for each in sources.items() if not (folder / f"{each[0]}.png").exists()]
+    done = len(sources) - len(missing)
+    progress(STAGE, done, len(sources))
+    chunks = [missing[start : start + _AT_ONCE] for start in range(0, len(missing), _AT_ONCE)]
+    for count in _drawn(chunks, folder, size, workers):
+        done += count
+        progress(STAGE, done, len(sources))
+    return len(missing)
+
+
+def png_of(drawing: str, size: int) -> bytes:
+    """One emoji as the bytes of a PNG file.
+
+    The system's fonts are left out: no drawing needs them, and pictures are the same on every machine.
+    """
+    content = (drawings() / drawing).read_text(encoding="utf-8")
+    picture: bytes = needed("resvg_py").svg_to_bytes(
+        svg_string=content, width=size, height=size, background="white", skip_system_fonts=True
+    )
+    return picture
+
+
+def _drawn(chunks: Sequence[Sequence[Named]], folder: Path, size: int, workers: int) -> Iterator[int]:
+    if workers == 0 or len(chunks) < 2:
+        yield from map(_draw_chunk, chunks, repeat(folder), repeat(size))
+        return
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start)
+    try:
+        yield from pool.map(_draw_chunk, chunks, repeat(folder), repeat(size))
+    except BrokenProcessPool:
+        raise DataError("a process that draws emoji died; the same command goes on from here.") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start() -> None:
+    """Prepare a worker: the pictures at hand are finished before an interrupt ends the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Leave no process behind when the one that started this one is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _draw_chunk(chunk: Sequence[Named], folder: Path, size: int) -> int:
+    for name, drawing in chunk:
+        with atomic_file(folder / f"{name}.png") as temporary:
+            temporary.write_bytes(png_of(drawing, size))
+    return len(chunk)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process left half-written."""
+    for leftover in folder.glob(".*.png"):
+        leftover.unlink(missing_ok=True)
