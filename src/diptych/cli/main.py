@@ -6,16 +6,23 @@ from typing import Annotated
 
 import typer
 
-from diptych.cli import import_
+from diptych.cli import import_, sample
+from diptych.cli.add import add
 from diptych.cli.compare import compare
 from diptych.cli.curve import curve
 from diptych.cli.demo import demo
 from diptych.cli.embed import embed
+from diptych.cli.embed_file import embed_file
 from diptych.cli.evaluate import evaluate
 from diptych.cli.fit import fit
+from diptych.cli.index_ import index
 from diptych.cli.info import info
+from diptych.cli.ingest import ingest
 from diptych.cli.methods_ import methods
+from diptych.cli.remove import remove
 from diptych.cli.reproduce import reproduce
+from diptych.cli.search import search
+from diptych.cli.serve import serve
 from diptych.errors import DiptychError
 
 app = typer.Typer(
@@ -26,8 +33,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(import_.app, name="import")
-for command in (info, compare, curve, fit, evaluate, embed, methods, demo, reproduce):
+app.add_typer(sample.app, name="sample")
+for command in (info, ingest, compare, curve, fit, evaluate, embed, embed_file, methods, demo, reproduce):
     app.command()(command)
+for searching in (index, search, add, remove, serve):
+    app.command()(searching)
 
 
 def _show_version(asked: bool) -> None:

@@ -1,0 +1,71 @@
+"""`diptych index`: make a dataset searchable by a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from diptych.cli.options import DatasetFolder, ModelFolder
+from diptych.cli.work_display import work_display_for
+from diptych.data import Dataset
+from diptych.search import Built, build_index
+from diptych.search.projection import ProjectionChoice
+
+
+def index(
+    model: ModelFolder,
+    dataset: DatasetFolder,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="INDEX", help="The folder to make.")],
+    engine: Annotated[str, typer.Option("--engine", help="What keeps the vectors.")] = "local",
+    url: Annotated[str | None, typer.Option("--url", help="The server that keeps the vectors, if one does.")] = None,
+    projection: Annotated[
+        ProjectionChoice, typer.Option("--projection", help="How the explore view is laid out.")
+    ] = "auto",
+    thumbnails: Annotated[bool, typer.Option(help="Keep small copies of the pictures.")] = True,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides everything that is drawn.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is already there.")] = False,
+) -> None:
+    """Embed every item of a dataset and build the index to search.
+
+    An interrupted run is taken up by the same command.
+    """
+    messages = Console(stderr=True)
+    try:
+        with work_display_for(messages) as display:
+            built = build_index(
+                model,
+                Dataset.open(dataset),
+                out,
+                engine=engine,
+                url=url,
+                projection=projection,
+                thumbnails=thumbnails,
+                overwrite=overwrite,
+                seed=seed,
+                progress=display,
+            )
+    except KeyboardInterrupt:
+        messages.print("stopped; the same command goes on from here.")
+        raise typer.Exit(130) from None
+    _report(messages, built, out)
+
+
+def _report(messages: Console, built: Built, out: Path) -> None:
+    entries = ", ".join(f"{count:,} {name}" for name, count in built.entries.items())
+    words = [f"index: {out} ({entries}; {built.pictures:,} thumbnails) in {built.seconds:.1f} s"]
+    if built.resumed:
+        words.insert(0, "earlier work was taken up")
+    if built.without_direction:
+        words.append(f"{built.without_direction:,} items have no direction in the model's space and are left out")
+    if not built.calibration.maps:
+        words.append("no probabilities: the dataset has no validation pairs to learn them from")
+    for (query, gallery), known in built.calibration.facts.items():
+        if "test" in known:
+            error = known["test"]["top_10"]["error"]
+            words.append(
+                f"probabilities {query} → {gallery}: off by {error:.3f} on average in the top 10 of test items"
+            )
+    for line in words:
+        messages.print(escape(line), soft_wrap=True, highlight=False)

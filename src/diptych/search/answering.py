@@ -1,0 +1,127 @@
+"""Pages of results with their probabilities."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diptych.errors import ConfigError
+from diptych.index import Found, Index, Maker
+from diptych.search.calibration import Calibration
+from diptych.search.embedding import Direction
+from diptych.search.queries import Hit, Query
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page, and the best probability on it before weak ones were cut."""
+
+    hits: tuple[Hit, ...]
+    closest: float | None
+
+
+@dataclass(frozen=True)
+class Answerer:
+    """Asks an index.
+
+    Attributes:
+        index: the index.
+        calibration: how cosines become probabilities.
+        modalities: what there is to search.
+        maker: who makes the queries.
+    """
+
+    index: Index
+    calibration: Calibration
+    modalities: tuple[str, ...]
+    maker: Maker
+
+    def pages(self, queries: Sequence[Query], directions: Sequence[Direction]) -> list[Page]:
+        """One page for each of several queries that differ in nothing but what they look for.
+
+        Pages laid end to end have no gaps and no repeats, as long as the index does not change meanwhile: items that a
+        query names are left out, and so are weak ones, before anything is counted off.
+        """
+        query = queries[0]
+        self._check(query, directions)
+        if query.min_probability > 0 and query.into is None:
+            return self._merged(query, directions)
+        named = max(len(direction.named) for direction in directions)
+        first, count = (0, query.offset + query.k + named) if named else (query.offset, query.k)
+        pages = []
+        for direction, found in zip(directions, self._search(query, directions, query.into, count, first), strict=True):
+            hits = [hit for hit in self._hits(found, direction) if hit.id not in direction.named]
+            pages.append(_cut(hits[query.offset - first :][: query.k], query.min_probability))
+        return pages
+
+    def _merged(self, query: Query, directions: Sequence[Direction]) -> list[Page]:
+        """Over all modalities, each with a map of its own, what is likely enough is not simply what is on top."""
+        named = max(len(direction.named) for direction in directions)
+        deep = query.offset + query.k + named
+        columns = [self._search(query, directions, modality, deep, 0) for modality in self.modalities]
+        pages = []
+        for direction, found in zip(directions, zip(*columns, strict=True), strict=True):
+            hits = [hit for one in found for hit in self._hits(one, direction) if hit.id not in direction.named]
+            hits.sort(key=lambda hit: (-hit.score, hit.id))
+            strong = [hit for hit in hits if (hit.probability or 0.0) >= query.min_probability]
+            page = strong[query.offset : query.offset + query.k]
+            pages.append(Page(tuple(page), _closest(hits[query.offset :])))
+        return pages
+
+    def _search(
+        self, query: Query, directions: Sequence[Direction], into: str | None, k: int, offset: int
+    ) -> list[Found]:
+        vectors = np.stack([direction.vector for direction in directions])
+        return self.index.search(
+            vectors, k, where=query.where, modality=into, offset=offset, with_metadata=True, maker=self.maker
+        )
+
+    def _hits(self, found: Found, direction: Direction) -> list[Hit]:
+        asker = self._asker(direction)
+        return [
+            Hit(
+                id,
+                modality,
+                float(score),
+                self.calibration.probability(asker, modality, float(score)),
+                public(metadata),
+            )
+            for id, score, modality, metadata in zip(
+                found.ids, found.scores, found.modalities, found.metadata or (), strict=True
+            )
+        ]
+
+    def _asker(self, direction: Direction) -> str | None:
+        if direction.modality is None:
+            return None
+        return self.calibration.asker(direction.modality, by_item=direction.by_item)
+
+    def _check(self, query: Query, directions: Sequence[Direction]) -> None:
+        if query.into is not None and query.into not in self.modalities:
+            raise ConfigError(f"there is no modality {query.into!r:.60}; search {' or '.join(self.modalities)}.")
+        if query.min_probability <= 0:
+            return
+        for asked in {self._asker(direction) for direction in directions}:
+            if asked is None:
+                raise ConfigError("a query that only leads away from things has no probability; ask without a minimum.")
+            for gallery in self.modalities if query.into is None else (query.into,):
+                if (asked, gallery) not in self.calibration.maps:
+                    raise ConfigError(
+                        f"this index has no probabilities from {asked} to {gallery}, for it was built without "
+                        "validation pairs of these; ask without a minimum."
+                    )
+
+
+def public(metadata: dict[str, Any]) -> dict[str, Any]:
+    """What may be shown of an item's metadata: not by which name its picture is stored."""
+    return {key: value for key, value in metadata.items() if key != "media"} | {"has_media": "media" in metadata}
+
+
+def _cut(hits: Sequence[Hit], least: float) -> Page:
+    kept = hits if least <= 0 else [hit for hit in hits if (hit.probability or 0.0) >= least]
+    return Page(tuple(kept), _closest(hits))
+
+
+def _closest(hits: Sequence[Hit]) -> float | None:
+    return max((hit.probability for hit in hits if hit.probability is not None), default=None)

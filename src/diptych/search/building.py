@@ -1,0 +1,210 @@
+"""Build an index: every item of a dataset, embedded by a model, with all that is needed to ask for it."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diptych.atomic import read_json
+from diptych.code_version import code_version
+from diptych.data import Dataset, Partition
+from diptych.errors import DataError
+from diptych.index import Identity, Index, Maker
+from diptych.methods import Method, load_model, model_fingerprint
+from diptych.progress import Progress, silent
+from diptych.search.calibration import Calibration, calibrate, write_calibration
+from diptych.search.description import describe_dataset
+from diptych.search.entries import describe_items, media_names
+from diptych.search.keeper import Keeper
+from diptych.search.media_store import MediaStore
+from diptych.search.naming import entry_id
+from diptych.search.one_space import check_indexable
+from diptych.search.pictures import PictureTaker, picture_taker
+from diptych.search.projection import ProjectionChoice, project, write_projection
+from diptych.search.work_folder import WorkFolder, work_folder
+
+MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
+_BLOCK = 1_024
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was built.
+
+    Attributes:
+        entries: how many of each modality are in the index.
+        without_direction: how many items had the zero vector, which cannot be found, and were left out.
+        pictures: how many have a picture to show.
+        calibration: how cosines become probabilities.
+        resumed: whether earlier work was taken up.
+        seconds: what it took.
+    """
+
+    entries: dict[str, int]
+    without_direction: int
+    pictures: int
+    calibration: Calibration
+    resumed: bool
+    seconds: float
+
+
+def build_index(
+    model_folder: str | Path,
+    dataset: Dataset,
+    out: str | Path,
+    *,
+    engine: str = "local",
+    url: str | None = None,
+    projection: ProjectionChoice = "auto",
+    thumbnails: bool = True,
+    overwrite: bool = False,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Built:
+    """Build an index of a dataset's items; the folder appears when it is whole.
+
+    Work that was interrupted is kept beside the target, and the same call goes on from there.
+
+    Args:
+        model_folder: a saved model; it is copied into the index.
+        dataset: the items, of all splits.
+        out: the index's folder.
+        engine: which engine keeps the vectors.
+        url: the address of that engine's server, if it has one.
+        projection: how positions for the explore view are made.
+        thumbnails: whether pictures are copied small.
+        overwrite: replace an index that is there.
+        seed: of what is drawn for calibration and projection.
+        progress: told how far it is.
+    """
+    started = time.perf_counter()
+    model = load_model(model_folder)
+    model.check_rows_of(dataset)
+    _check_modalities(model, dataset)
+    check_indexable(model, dataset)
+    maker = Maker(model_fingerprint(model_folder), model.record_.get("pipeline") or "")
+    inputs = {
+        "model": maker.model,
+        "dataset": dataset.fingerprint,
+        "source": dict(dataset.source),
+        "options": [engine, Keeper(engine, url).public_url, thumbnails],
+        "code": code_version("diptych.search.building"),
+    }
+    target = Path(out)
+    with work_folder(target, inputs, overwrite=overwrite) as work:
+        keeper = Keeper.found(engine, url, work.server_name)
+        with _opened(work, model, dataset, maker, keeper) as index:
+            build = _Build(model, dataset, index, work, thumbnails, progress)
+            build.add_everything()
+            index.optimise()
+            calibration = calibrate(model, dataset, seed=seed, progress=progress)
+            progress("laying out", 0, 1)
+            layout = project(index, projection, seed=seed)
+            progress("laying out", 1, 1)
+            entries = {name: index.count(modality=name) for name in model.modalities}
+        write_calibration(calibration, work.path / CALIBRATION_FILE)
+        if layout is not None:
+            write_projection(layout, work.path)
+        _copy_model(Path(model_folder), work.path / MODEL_FOLDER)
+        describe_dataset(dataset, model.modalities, target, keeper).write(work.path)
+        resumed = work.resumed
+    wanted = sum(len(dataset.everything.having(name)) for name in model.modalities)
+    return Built(
+        entries=entries,
+        without_direction=wanted - sum(entries.values()),
+        pictures=build.pictures,
+        calibration=calibration,
+        resumed=resumed,
+        seconds=time.perf_counter() - started,
+    )
+
+
+@dataclass
+class _Build:
+    """The work of one build."""
+
+    model: Method
+    dataset: Dataset
+    index: Index
+    work: WorkFolder
+    thumbnails: bool
+    progress: Progress
+    pictures: int = 0
+
+    def add_everything(self) -> None:
+        """Bring in all modalities, block by block."""
+        store = MediaStore(self.work.path / MEDIA_FOLDER, create=True)
+        try:
+            with picture_taker(self.dataset, store) as taker:
+                for modality in self.model.modalities:
+                    shown = self.thumbnails and _medium(self.model, modality) == "image"
+                    self._add(modality, taker if shown else None)
+            self.pictures = store.count()
+        finally:
+            store.close()
+
+    def _add(self, modality: str, taker: PictureTaker | None) -> None:
+        everything = self.dataset.everything.having(modality)
+        start, total = self.work.done(modality), len(everything)
+        rest = everything.take(np.arange(start, total))
+        began = time.perf_counter()
+        codes = self.model.embed_blocks(modality, rest.blocks(modality, _BLOCK))
+        for part, block in zip(_parts(rest), codes, strict=True):
+            self._add_block(modality, part, block, taker)
+            start += len(part)
+            self.work.mark(modality, start)
+            rate = (start - total + len(rest)) / (time.perf_counter() - began)
+            self.progress(f"indexing {modality}", start, total, {"per second": rate})
+
+    def _add_block(self, modality: str, part: Partition, codes: Any, taker: PictureTaker | None) -> None:  # noqa: ANN401
+        usable = np.isfinite(codes).all(axis=1) & codes.any(axis=1)
+        kept, rows = part.take(usable), codes[usable]
+        ids = [entry_id(modality, str(item)) for item in kept.ids]
+        metadata = list(describe_items(self.dataset, kept.index))
+        hashes = taker.take(ids, media_names(self.dataset, kept.index)) if taker is not None else {}
+        for id, known in zip(ids, metadata, strict=True):
+            if id in hashes:
+                known["media"] = hashes[id]
+        # An update, for a kill may have come between the last block and the note that it is in.
+        self.index.update(ids, rows, modality=modality, metadata=metadata)
+
+
+def _opened(work: WorkFolder, model: Method, dataset: Dataset, maker: Maker, keeper: Keeper) -> Index:
+    """The index to fill: a new one, or the one that an interrupted build left."""
+    if work.resumed:
+        return keeper.open(work.path, maker)
+    name = model.modalities[0]
+    one = dataset.everything.having(name)
+    dimension = model.embed(name, one.take(np.arange(1)).features(name)).shape[1]
+    index = keeper.create(work.path, Identity(maker, dimension))
+    work.path.mkdir(exist_ok=True)
+    work.begin()
+    return index
+
+
+def _parts(part: Partition) -> Iterator[Partition]:
+    for start in range(0, len(part), _BLOCK):
+        yield part.take(np.arange(start, min(start + _BLOCK, len(part))))
+
+
+def _medium(model: Method, modality: str) -> str | None:
+    """What the items of a modality are, by the pipeline's head alone: opening all of it may take long."""
+    if model.pipeline_folder is None:
+        return None
+    media = read_json(model.pipeline_folder / "pipeline.json")["modalities"]
+    return str(media[modality]["medium"]) if modality in media else None
+
+
+def _check_modalities(model: Method, dataset: Dataset) -> None:
+    for name in model.modalities:
+        if name not in dataset.modalities or not dataset.modalities[name].items:
+            raise DataError(f"{dataset.path} has no {name}, which the model was fitted on; give another dataset.")
+
+
+def _copy_model(source: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)  # what a kill left of it
+    shutil.copytree(source, target)

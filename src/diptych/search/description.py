@@ -1,0 +1,129 @@
+"""`searcher.json`: what an index says of itself."""
+
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from diptych.atomic import read_json, write_json
+from diptych.data import Dataset
+from diptych.data.dataset import SPLITS
+from diptych.errors import DataError
+from diptych.search.keeper import Keeper
+
+FILE = "searcher.json"
+FORMAT = "diptych-search"
+FORMAT_VERSION = 1
+_ATTRIBUTIONS = ("ATTRIBUTION.md", "ATTRIBUTION.txt")
+_LONGEST_ATTRIBUTION = 20_000
+_EXAMPLES = 8
+_EXAMPLE_LENGTH = 70
+
+
+@dataclass(frozen=True)
+class Description:
+    """What was known when the index was built.
+
+    Attributes:
+        dataset: its name and fingerprint.
+        classes: how many entries of each modality each class had.
+        splits: how many entries of each modality each split had.
+        engine: which engine keeps the vectors.
+        url: of the server that has them, without a password; None if they are in the index's own folder.
+        place: what the index is called on that server.
+        sources: folders and archives that hold the original pictures.
+        attribution: what the pictures' makers ask to be said.
+        examples: words to try.
+    """
+
+    dataset: dict[str, str]
+    classes: dict[str, dict[str, int]]
+    splits: dict[str, dict[str, int]]
+    engine: str = "local"
+    url: str | None = None
+    place: str | None = None
+    sources: list[dict[str, str]] = field(default_factory=list)
+    attribution: str = ""
+    examples: list[str] = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        """Keep it in an index's folder."""
+        write_json(folder / FILE, {"format": FORMAT, "format_version": FORMAT_VERSION} | asdict(self))
+
+    @classmethod
+    def read(cls, folder: Path) -> "Description":
+        """Read it from an index's folder."""
+        if not (folder / FILE).is_file():
+            raise DataError(f"{folder} is no index; run `diptych index MODEL DATASET --out INDEX` to make one.")
+        written = read_json(folder / FILE)
+        found = written.pop("format", None), written.pop("format_version", None)
+        if found != (FORMAT, FORMAT_VERSION):
+            raise DataError(f"{folder / FILE} says format {found}; this diptych reads {(FORMAT, FORMAT_VERSION)}.")
+        return cls(**written)
+
+
+def describe_dataset(dataset: Dataset, modalities: tuple[str, ...], index_folder: Path, keeper: Keeper) -> Description:
+    """Gather what an index built from a dataset says of itself."""
+    having = {name: dataset.everything.having(name) for name in modalities}
+    per_class = {name: part.labels.class_counts().tolist() for name, part in having.items()}
+    splits = {name: dataset.splits[part.index] for name, part in having.items()}
+    return Description(
+        dataset={"name": dataset.name, "fingerprint": dataset.fingerprint},
+        classes={
+            label: {name: counts[code] for name, counts in per_class.items()}
+            for code, label in enumerate(dataset.classes)
+        },
+        splits={split: {name: int((given == split).sum()) for name, given in splits.items()} for split in SPLITS},
+        engine=keeper.engine,
+        url=keeper.public_url,
+        place=keeper.place,
+        sources=_sources(dataset, index_folder),
+        attribution=_attribution(dataset),
+        examples=_examples(dataset),
+    )
+
+
+def _sources(dataset: Dataset, index_folder: Path) -> list[dict[str, str]]:
+    """Where the pictures lie, as seen from the index's folder."""
+    if dataset.source.get("importer") != "ingest":
+        return []
+    there, here = (dataset.path / str(dataset.source["images"])).resolve(), index_folder.resolve()
+    shared = Path(os.path.commonpath([here, there])) if here.anchor == there.anchor else Path(here.anchor)
+    path = there.as_posix() if shared == Path(here.anchor) else Path(os.path.relpath(there, here)).as_posix()
+    return [{"path": path, "kind": str(dataset.source["images_kind"])}]
+
+
+def _attribution(dataset: Dataset) -> str:
+    """The words of thanks that lie beside the dataset or the table it was made from."""
+    places = [dataset.path]
+    if "pairs" in dataset.source:
+        pairs = (dataset.path / str(dataset.source["pairs"])).resolve()
+        places.append(pairs if pairs.is_dir() else pairs.parent)
+    for file in (place / name for place in places for name in _ATTRIBUTIONS):
+        if file.is_file():
+            return file.read_text(encoding="utf-8", errors="replace")[:_LONGEST_ATTRIBUTION]
+    return str(dataset.source.get("attribution", ""))
+
+
+def _examples(dataset: Dataset) -> list[str]:
+    """Short texts of test items, each of another class as long as there are others."""
+    if "text" not in dataset.metadata_columns:
+        return []
+    order = np.argsort(dataset.splits != "test", kind="stable")
+    labels, texts = dataset.items.column("label").to_pylist(), dataset.items.column("text").to_pylist()
+    found: dict[str, str] = {}
+    for place in order.tolist():
+        if texts[place] and str(labels[place]) not in found:
+            found[str(labels[place])] = _shortened(texts[place])
+        if len(found) == _EXAMPLES:
+            break
+    return list(dict.fromkeys(found.values()))
+
+
+def _shortened(text: str) -> str:
+    """The first sentence, or as many of its words as fit."""
+    sentence = " ".join(text.split()).split(". ")[0].rstrip(" .")
+    if len(sentence) <= _EXAMPLE_LENGTH:
+        return sentence
+    return sentence[:_EXAMPLE_LENGTH].rsplit(" ", 1)[0]

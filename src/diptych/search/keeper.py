@@ -1,0 +1,57 @@
+"""Who keeps an index's vectors: an engine in the index's own folder, or a server."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from diptych.errors import ConfigError
+from diptych.index import Identity, Index, Maker, create_index, open_index
+
+URL_VARIABLE = "DIPTYCH_ENGINE_URL"
+"""The environment variable with the address of the server, password and all, which no index keeps."""
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Where the vectors are.
+
+    Attributes:
+        engine: which engine.
+        url: the address of its server; None for an engine in the folder.
+        place: what the index is called on the server; None for an engine in the folder.
+    """
+
+    engine: str = "local"
+    url: str | None = None
+    place: str | None = None
+
+    @classmethod
+    def found(cls, engine: str, url: str | None, place: str | None, stored_url: str | None = None) -> "Keeper":
+        """A keeper whose address is given, in the environment, or known without a password."""
+        if engine == "local":
+            if url is not None:
+                raise ConfigError(f"the local engine has no address, and {url!r} was given; leave out --url.")
+            return cls()
+        return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
+
+    def create(self, folder: Path, identity: Identity) -> Index:
+        """Make an empty index."""
+        return create_index(self.place or folder, identity, engine=self.engine, **self._options())
+
+    def open(self, folder: Path, maker: Maker, *, writable: bool = True) -> Index:
+        """Open the index."""
+        options = self._options() if self.place else {"read_only": not writable}
+        return open_index(self.place or folder, engine=self.engine, maker=maker, **options)
+
+    @property
+    def public_url(self) -> str | None:
+        """The address without its password, as it may stand in a file."""
+        if self.url is None:
+            return None
+        secret = urlsplit(self.url).password
+        return self.url if secret is None else self.url.replace(f":{secret}@", "@", 1)
+
+    def _options(self) -> dict[str, Any]:
+        return {"url": self.url or ""} if self.place else {}

@@ -1,0 +1,40 @@
+"""Which models can be indexed: those whose codes are comparable whoever asks."""
+
+from itertools import permutations
+
+import numpy as np
+
+from diptych.data import Dataset
+from diptych.errors import ConfigError
+from diptych.methods import Method
+
+_ITEMS = 8
+
+
+def check_indexable(model: Method, dataset: Dataset) -> None:
+    """Refuse a model that has no single space, or does not compare by cosine.
+
+    A method may override `represent`; where what it compares is not simply the codes of both sides, an item has one
+    vector for each direction, and no index can hold it.
+    """
+    name = model.registry_name
+    if model.similarity != "cosine":
+        raise ConfigError(
+            f"this '{name}' model compares codes by {model.similarity} product, and an index by cosine; fit it with a "
+            "setting that uses cosine."
+        )
+    if type(model).represent is Method.represent:
+        return
+    for query, gallery in permutations(model.modalities, 2):
+        part = dataset.everything.having(query, gallery)
+        part = part.take(np.arange(min(_ITEMS, len(part))))
+        if not len(part):
+            continue
+        asked, kept = part.features(query), part.features(gallery)
+        compared = model.represent(query, gallery, asked, kept)
+        plain = model.embed(query, asked), model.embed(gallery, kept)
+        if any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(compared, plain, strict=True)):
+            raise ConfigError(
+                f"this '{name}' model compares {query} with {gallery} in another space than {gallery} with {query}, so "
+                "its items have no single vector to index; use another method, or a setting with one joint space."
+            )

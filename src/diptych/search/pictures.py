@@ -1,0 +1,68 @@
+"""Bring a dataset's pictures into an index: a thumbnail each, and a note of where the original is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from diptych.data import Dataset
+from diptych.errors import DataError
+from diptych.ingest import PictureSource, media_of
+from diptych.search.decoding import LARGEST_FILE, decoded
+from diptych.search.media_store import MediaStore, StoredPicture
+from diptych.search.thumbnails import content_hash, thumbnail
+
+SOURCE_NUMBER = 0
+"""A dataset has one source of pictures."""
+
+
+class PictureTaker:
+    """Reads pictures by the names a dataset gives them; the source refuses names that lead out of it."""
+
+    def __init__(self, source: PictureSource, store: MediaStore) -> None:
+        self._source = source
+        self._store = store
+
+    def take(self, ids: Sequence[str], names: Sequence[str | None]) -> dict[str, str]:
+        """Store the thumbnails of some items.
+
+        Returns:
+            The hash of the picture by id, for those whose picture could be read.
+        """
+        owners: dict[str, list[str]] = {}
+        for id, name in zip(ids, names, strict=True):
+            if name is not None:
+                owners.setdefault(name, []).append(id)
+        pictures = [
+            StoredPicture(id, hash, small, SOURCE_NUMBER, name)
+            for name, hash, small in self._read(list(owners))
+            for id in owners[name]
+        ]
+        self._store.put(pictures)
+        return {picture.id: picture.hash for picture in pictures}
+
+    def _read(self, names: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
+        """The name, hash and thumbnail of each picture that can be decoded, in the order that suits the source."""
+        places = []
+        for name in names:
+            try:
+                places.append((self._source.locate(name), name))
+            except DataError:
+                continue
+        name_of = {place.name: name for place, name in places}
+        for place in self._source.in_order([place for place, _ in places]):
+            try:
+                data = self._source.read(place) if place.size <= LARGEST_FILE else b""
+                yield name_of[place.name], content_hash(data), thumbnail(decoded(data))
+            except (DataError, OSError):
+                continue
+
+
+@contextmanager
+def picture_taker(dataset: Dataset, store: MediaStore) -> Iterator[PictureTaker | None]:
+    """Open a dataset's pictures; None where it knows none, or they have moved."""
+    try:
+        source = media_of(dataset)
+    except DataError:
+        yield None
+        return
+    with source:
+        yield PictureTaker(source, store)

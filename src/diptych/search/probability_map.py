@@ -1,0 +1,103 @@
+"""From a cosine to the probability that two belong together: a monotone curve of a few straight pieces."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from diptych.arrays import Floats
+from diptych.errors import DataError
+from diptych.search.pairs import Pairs
+
+_LEAST_IN_STEP = 30
+_MOST_KNOTS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class ProbabilityMap:
+    """A monotone, piecewise linear map; level outside its knots.
+
+    Attributes:
+        scores: cosines, rising.
+        probabilities: at those, never falling.
+    """
+
+    scores: Floats
+    probabilities: Floats
+
+    def __call__(self, cosines: ArrayLike) -> Floats:
+        """The probability at each cosine."""
+        return np.asarray(np.interp(np.asarray(cosines, dtype=np.float64), self.scores, self.probabilities))
+
+    def to_json(self) -> dict[str, Any]:
+        """The knots."""
+        return {"scores": self.scores.tolist(), "probabilities": self.probabilities.tolist()}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "ProbabilityMap":
+        """The knots that `to_json` wrote, checked."""
+        scores = np.asarray(value["scores"], dtype=np.float64)
+        probabilities = np.asarray(value["probabilities"], dtype=np.float64)
+        fine = scores.ndim == 1 and scores.shape == probabilities.shape and len(scores)
+        if not fine or np.any(np.diff(scores) <= 0) or np.any(np.diff(probabilities) < 0):
+            raise DataError("the calibration is damaged; build the index again with `diptych index`.")
+        return cls(scores, probabilities)
+
+
+def fit_map(pairs: Pairs) -> ProbabilityMap | None:
+    """Isotonic regression of relevance on cosine (Zadrozny and Elkan, KDD 2002), made smooth and small.
+
+    The steps of the regression become knots at their mean cosine. A step counts at least 30 pairs, joined with its
+    neighbour until it does, and its rate r of n is taken as (r + ½) / (n + 1): a few lucky pairs at the top do not
+    make certainty. Knots that a straight line replaces best are left out until 64 remain.
+
+    Returns:
+        The map, or None where the pairs are all alike and tell nothing.
+    """
+    if not pairs.tell_anything:
+        return None
+    steps = _joined(_steps(pairs))
+    sizes, share = steps[:, 0], steps[:, 2] / steps[:, 1]
+    rates = np.maximum.accumulate((share * sizes + 0.5) / (sizes + 1))
+    scores = steps[:, 3] / steps[:, 1]
+    distinct = np.concatenate([[True], np.diff(scores) > 0])
+    return ProbabilityMap(*_thinned(scores[distinct], rates[distinct]))
+
+
+def _steps(pairs: Pairs) -> Floats:
+    """One row a step of the isotonic regression: how many pairs, their weight, that of the relevant, of the cosines."""
+    from sklearn.isotonic import IsotonicRegression  # slow to import, and only building needs it
+
+    order = np.argsort(pairs.cosines, kind="stable")
+    cosines, weights = pairs.cosines[order], pairs.weights[order]
+    relevant = pairs.relevant[order].astype(np.float64)
+    fitted = IsotonicRegression().fit_transform(cosines, relevant, sample_weight=weights)
+    starts = np.flatnonzero(np.concatenate([[True], np.abs(np.diff(fitted)) > 1e-12]))
+    columns = np.ones_like(weights), weights, weights * relevant, weights * cosines
+    return np.stack([np.add.reduceat(column, starts) for column in columns], axis=1)
+
+
+def _joined(steps: Floats) -> Floats:
+    """Join steps with the next until each has enough pairs; what is left at the top joins the last."""
+    joined: list[Floats] = []
+    gathered = np.zeros(steps.shape[1])
+    for step in steps:
+        gathered = gathered + step
+        if gathered[0] >= _LEAST_IN_STEP:
+            joined.append(gathered)
+            gathered = np.zeros(steps.shape[1])
+    if gathered[0] and joined:
+        joined[-1] = joined[-1] + gathered
+    elif gathered[0]:
+        joined.append(gathered)
+    return np.stack(joined)
+
+
+def _thinned(scores: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    while len(scores) > _MOST_KNOTS:
+        slope = (rates[2:] - rates[:-2]) / (scores[2:] - scores[:-2])
+        straight = rates[:-2] + slope * (scores[1:-1] - scores[:-2])
+        least = 1 + int(np.argmin(np.abs(straight - rates[1:-1])))
+        scores, rates = np.delete(scores, least), np.delete(rates, least)
+    return scores, rates

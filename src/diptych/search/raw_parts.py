@@ -1,0 +1,110 @@
+"""Words and pictures from outside as vectors of the shared space."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diptych.arrays import Features, Singles
+from diptych.errors import ConfigError, DataError, DiptychError
+from diptych.methods import Method
+from diptych.search.decoding import decoded, read_file
+
+_LONGEST_TEXT = 100_000
+_SHOWN = 40
+
+
+class RawParts:
+    """Reads and embeds raw items by a model's own pipeline. No message of it names a place on disk."""
+
+    def __init__(self, model: Method, folder: Path) -> None:
+        self._model = model
+        self._folder = folder
+
+    def warm(self) -> None:
+        """Open the pipeline now rather than at the first query."""
+        self.media()
+
+    def media(self) -> dict[str, list[str]]:
+        """The modalities of each medium that can be asked with; empty for a model that learned from numbers."""
+        if self._model.pipeline_folder is None:
+            return {}
+        found: dict[str, list[str]] = {}
+        for name in self._model.modalities:
+            medium = self._guarded(lambda name=name: self._model.pipeline.of(name).medium)
+            found.setdefault(medium, []).append(name)
+        return found
+
+    def modality_of(self, medium: str) -> str:
+        """The modality that words or pictures belong to."""
+        media = self.media()
+        if not media:
+            raise ConfigError(
+                "this index's model learned from rows that came as numbers, so it reads no words and pictures; "
+                "ask by an item of the index, or make the dataset with `diptych ingest`."
+            )
+        fitting = media.get(medium, [])
+        if len(fitting) != 1:
+            raise ConfigError(f"this index has {len(fitting)} modalities of {medium}; it takes {', '.join(media)}.")
+        return fitting[0]
+
+    def read(self, medium: str, value: Any) -> Any:  # noqa: ANN401 - words, bytes, a path or a decoded picture
+        """Check one raw item and decode it, so that embedding it cannot fail for its content.
+
+        A picture's name is only opened when it is a `Path`: a string may come from a stranger.
+        """
+        if medium == "text":
+            return _checked_words(value)
+        if isinstance(value, np.ndarray):
+            return value
+        if isinstance(value, Path):
+            return decoded(read_file(value), value.name)
+        if isinstance(value, bytes):
+            return decoded(value)
+        raise ConfigError(f"a picture is a {type(value).__name__}; give the bytes of a file, or its Path.")
+
+    def embed(self, modality: str, items: Sequence[Any]) -> tuple[Singles, list[DataError | None]]:
+        """Embed items that `read` has checked; an item that says nothing has an error instead of a vector."""
+        rows = self._guarded(lambda: self._model.pipeline(modality, items))
+        codes = self._guarded(lambda: self._model.embed(modality, rows))
+        known = has_content(rows) if self._model.pipeline.of(modality).medium == "text" else [True] * len(items)
+        problems: list[DataError | None] = []
+        for item, code, anything in zip(items, codes, known, strict=True):
+            if not anything:
+                problems.append(DataError(f"this index knows none of the words {_short(item)}; use others."))
+            elif not code.any() or not np.isfinite(code).all():
+                problems.append(DataError(f"this index's model can make nothing of this {modality}; try another."))
+            else:
+                problems.append(None)
+        return codes, problems
+
+    def _guarded(self, work: Any) -> Any:  # noqa: ANN401
+        """Run work of other rooms, whose errors may name where the index lies."""
+        try:
+            return work()
+        except DiptychError as error:
+            words = str(error)
+            for place in (str(self._folder.resolve()), str(self._folder)):
+                words = words.replace(place, "the index")
+            raise type(error)(words) from None
+
+
+def _checked_words(value: Any) -> str:  # noqa: ANN401
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"the words are {value!r:.40}; give a text that is not empty.")
+    if len(value) > _LONGEST_TEXT:
+        raise ConfigError(f"the text has {len(value):,} characters; at most {_LONGEST_TEXT:,} are read.")
+    return value
+
+
+def has_content(rows: Features) -> list[bool]:
+    """Which rows hold anything at all: a text of unknown words does not."""
+    if isinstance(rows, np.ndarray):
+        return [bool(row.any()) for row in rows]
+    return [bool(rows.data[a:b].any()) for a, b in pairwise(rows.indptr)]
+
+
+def _short(words: str) -> str:
+    return repr(words if len(words) <= _SHOWN else words[:_SHOWN] + "…")

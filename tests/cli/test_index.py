@@ -1,0 +1,57 @@
+"""`diptych index`."""
+
+import pytest
+
+from diptych.data import Dataset
+from diptych.methods import create, save_model
+from diptych.search import Searcher
+from search.gallery import make
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index")
+    make(folder, components=3)
+    return folder
+
+
+def test_an_index_is_built_and_reported(diptych, made, tmp_path) -> None:
+    ended = diptych("index", made / "model", made / "dataset", "--out", tmp_path / "i", "--projection", "pca")
+    assert ended.status == 0, ended.err
+    assert "80 image, 80 text; 80 thumbnails" in ended.err and "probabilities text → image: off by 0." in ended.err
+    assert "indexing image: 80/80" in ended.err and "per second" in ended.err
+    with Searcher.open(tmp_path / "i") as searcher:
+        assert searcher.count() == 160 and len(searcher.projection()) == 160
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--engine", "abacus"], "engine is 'abacus'; choose one of"),
+        (["--projection", "umap"], "umap"),
+    ],
+)
+def test_mistakes_are_told(diptych, made, tmp_path, words, message) -> None:
+    ended = diptych("index", made / "model", made / "dataset", "--out", tmp_path / "i", *words)
+    assert ended.status == 2 and message in ended.err and not (tmp_path / "i").exists()
+    assert not (tmp_path / ".i.building").exists()
+
+
+def test_what_is_there_is_kept(diptych, made, tmp_path) -> None:
+    (tmp_path / "i").mkdir()
+    (tmp_path / "i" / "x").touch()
+    ended = diptych("index", made / "model", made / "dataset", "--out", tmp_path / "i", "--overwrite")
+    assert ended.status == 2 and "is not an index" in ended.err
+
+
+def test_a_dataset_of_another_pipeline_is_refused(diptych, made, tmp_path) -> None:
+    other = make(tmp_path, features=("colour-moments", "bow:20"), components=3)
+    assert isinstance(other, Dataset)
+    ended = diptych("index", made / "model", tmp_path / "dataset", "--out", tmp_path / "i")
+    assert ended.status == 2 and "--pipeline MODEL" in ended.err
+
+
+def test_without_validation_there_are_no_probabilities(diptych, unjudged_dataset, tmp_path) -> None:
+    save_model(create("cca", components=3).fit(unjudged_dataset), tmp_path / "m")
+    ended = diptych("index", tmp_path / "m", unjudged_dataset.path, "--out", tmp_path / "i", "--projection", "none")
+    assert ended.status == 0 and "no probabilities" in ended.err

@@ -1,0 +1,60 @@
+"""Two coordinates for every item."""
+
+import numpy as np
+import pytest
+
+from diptych.index import Identity, Maker, create_index
+from diptych.search import projection as module
+from diptych.search.projection import project, read_projection, write_projection
+from diptych.seeding import generator
+
+
+@pytest.fixture
+def index(tmp_path):
+    random = generator(0, "clusters")
+    centres = np.array([[5, 0, 0, 0, 1], [0, 5, 0, 0, 1], [0, 0, 5, 0, 1]])
+    rows = np.concatenate([centre + random.normal(0, 0.4, (20, 5)) for centre in centres])
+    with create_index(tmp_path / "i", Identity(Maker("m"), 5)) as made:
+        metadata = [{"label": str(n // 20)} for n in range(60)]
+        made.add([f"x{n:02d}" for n in range(60)], rows, modality=["a", "b"] * 30, metadata=metadata)
+        yield made
+
+
+@pytest.mark.parametrize("method", ["tsne", "pca"])
+def test_clusters_stay_apart_and_the_picture_is_the_same_again(index, method, tmp_path) -> None:
+    made = project(index, method)
+    again = project(index, method)
+    np.testing.assert_array_equal(made.positions, again.positions)
+    assert made.positions.shape == (60, 2) and np.abs(made.positions).max() == pytest.approx(1)
+    codes = np.array([int(label) for label in made.labels])
+    centres = np.stack([made.positions[codes == code].mean(axis=0) for code in range(3)])
+    nearest = np.linalg.norm(made.positions[:, None] - centres[None], axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest, codes)
+    write_projection(made, tmp_path)
+    kept = read_projection(tmp_path)
+    assert list(kept.ids) == list(made.ids) and kept.method == method
+    np.testing.assert_array_equal(kept.positions, made.positions)
+
+
+def test_size_decides(index, monkeypatch) -> None:
+    assert project(index).method == "tsne"
+    monkeypatch.setattr(module, "MOST_FOR_TSNE", 50)
+    monkeypatch.setattr(module, "MOST_POINTS", 55)
+    many = project(index)
+    assert many.method == "pca" and len(many.ids) == len(set(many.ids)) == 55
+    assert project(index, "none") is None
+
+
+def test_principal_components_are_those_of_sklearn(index) -> None:
+    from sklearn.decomposition import PCA
+
+    rows = np.stack([item.vector for item in index.get(index.list_ids(limit=60))])
+    ours, theirs = module._principal(rows, 2), PCA(2).fit_transform(rows.astype(np.float64))
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-6)
+
+
+def test_two_items_are_no_picture(tmp_path) -> None:
+    with create_index(tmp_path / "i", Identity(Maker("m"), 2)) as made:
+        made.add(["a", "b"], np.eye(2), modality="x")
+        assert project(made) is None
+    assert read_projection(tmp_path) is None
