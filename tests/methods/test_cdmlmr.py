@@ -336,3 +336,20 @@ def test_where_pairs_are_known_they_take_the_place_of_the_graph(fit, trained, co
     assert trained[0].data.pool == {"image": 96 - 18, "text": 96 - 18}
     assert model.record_["monitoring"]["rows"][-1]["edge_purity"] is None
     assert fit(counts_dataset, paired, neighbours=5).record_["monitoring"]["rows"][-1]["edge_purity"] > 0
+
+
+def test_members_stand_side_by_side_on_the_same_dbns(fit, trained, counts_dataset) -> None:
+    one, three = fit(counts_dataset), fit(counts_dataset, members=3)
+    alone, together = (network.data for network in trained)
+    for name in ("image", "text"):
+        width = alone.training[name].shape[1]
+        assert together.training[name].shape[1] == 3 * width
+        np.testing.assert_array_equal(together.training[name][:, :width], alone.training[name])
+        assert not np.allclose(together.training[name][:, width : 2 * width], alone.training[name])
+    machines = [stage["key"] for stage in one.record_["stages"] if "RBM" in stage["stage"]]
+    assert [stage["key"] for stage in three.record_["stages"] if "RBM" in stage["stage"]] == machines
+
+
+def test_fewer_than_one_member_is_refused(fit, counts_dataset) -> None:
+    with pytest.raises(ConfigError, match="members is 0; it must be at least 1"):
+        fit(counts_dataset, members=0)

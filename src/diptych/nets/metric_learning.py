@@ -207,7 +207,9 @@ class MetricObjective:
         options = self.options
         distances = graph_distances(codes[0], codes[1], options.graph_metric)
         group = unlabelled_group(distances, len(labels), options.unlabelled_pairs)
-        graph = neighbour_graph(distances, options.neighbours, group if options.graph_pool == "eligible" else None)
+        graph = torch.zeros_like(group)
+        if watched or distances.numel() > len(labels) ** 2:  # else no pair is the graph's to decide
+            graph = neighbour_graph(distances, options.neighbours, group if options.graph_pool == "eligible" else None)
         selection = balanced_pairs(
             labels,
             graph,
