@@ -18,7 +18,7 @@ def stored_name(place: Path | str) -> str:
     >>> stored_name("photos")
     'diptych_photos'
     >>> stored_name("Grandma's Photos")
-    'diptych_grandma_s_photos_2d11da53a4ec'
+    'diptych_grandma_s_photos_d8dbefb59564'
     """
     name = str(place)
     if not name:

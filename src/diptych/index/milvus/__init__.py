@@ -1,0 +1,5 @@
+"""An index in Milvus, for what outgrows one machine."""
+
+from diptych.index.milvus.engine import MilvusIndex, create, open
+
+__all__ = ["MilvusIndex", "create", "open"]

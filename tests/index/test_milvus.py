@@ -1,0 +1,162 @@
+"""The milvus engine beyond the contract: filters, the graph once it is built, and what it says when it cannot."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from diptych.errors import ConfigError, DataError
+from diptych.index import Identity, Maker, create_index, open_index
+from diptych.index.milvus import library
+from diptych.index.milvus.filters import to_milvus
+from diptych.index.milvus.spans import spans_of
+from diptych.seeding import generator
+from index.brute_force import BruteForce, check_found
+from index.servers import varied
+from index.servers.milvus import running_milvus
+
+MAKER = Maker("model")
+
+
+@pytest.fixture(scope="session")
+def url(tmp_path_factory, worker_id):
+    shared = tmp_path_factory.getbasetemp()
+    with running_milvus(shared if worker_id == "master" else shared.parent) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def varied_place(tmp_path_factory):
+    return tmp_path_factory.mktemp("milvus") / "varied"
+
+
+@pytest.fixture(scope="module")
+def varied_index(url, varied_place):
+    with create_index(varied_place, varied.IDENTITY, engine="milvus", url=url) as index:
+        varied.fill(index)
+        yield index
+
+
+@given(varied.conditions)
+@settings(max_examples=30, deadline=None)
+def test_filters_mean_what_python_means(varied_index, condition):
+    expected = varied.fitting(condition)
+    assert varied_index.list_ids(where=condition, limit=1_000) == expected
+    (found,) = varied_index.search([1.0, 0.0], 7, where=condition)
+    assert list(found.ids) == expected[:7], "all vectors are equal"
+
+
+def test_metadata_and_wild_ids_come_back(varied_index):
+    ids, modalities, metadata = varied.varied_items()
+    for item, id, modality, known in zip(varied_index.get(ids), ids, modalities, metadata, strict=True):
+        assert (item.id, item.modality, item.metadata) == (id, modality, known)
+    assert varied_index.get(['") or id != ("']) == [None]
+
+
+@given(varied.conditions)
+def test_texts_stay_inside_their_quotes(condition):
+    outside, inside, text = [], False, to_milvus(condition).text
+    place = 0
+    while place < len(text):
+        if text[place] == "\\" and inside:
+            place += 1
+        elif text[place] == '"':
+            inside = not inside
+        elif not inside:
+            outside.append(text[place])
+        place += 1
+    assert not inside
+    assert not set("".join(outside)) & set("ß😀ü;\\'%{}\n")
+
+
+def test_spans_say_what_lists_hold():
+    assert spans_of({"a": 1, "b": "x", "c": True}) == {}
+    assert spans_of({"a": [3, True, 1.5, "b", "a", None]}) == {
+        "a": {"least_number": 1.5, "most_number": 3, "least_text": "a", "most_text": "b"}
+    }
+    assert spans_of({"a": {"b": [], "c": None}}) == {"a": {"b": {"empty": True}, "c": {"null": True}}}
+
+
+@pytest.mark.slow
+def test_the_built_graph_finds_most_and_all_under_a_rare_condition(url, tmp_path):
+    count, dimension = 3_000, 16
+    draw = generator(0, "index", "milvus")
+    vectors = draw.normal(size=(40, dimension))[draw.integers(0, 40, count)] + 0.4 * draw.normal(
+        size=(count, dimension)
+    )
+    ids, metadata = [f"{n:05d}" for n in range(count)], [{"rare": n % 500 == 0, "half": n % 2} for n in range(count)]
+    model = BruteForce()
+    model.put(ids, vectors, "image", metadata)
+    with create_index(tmp_path / "clustered", Identity(MAKER, dimension), engine="milvus", url=url) as index:
+        index.add(ids, vectors, modality="image", metadata=metadata)
+        index.optimise()
+        queries = vectors[::150] + 0.1
+        right = 0
+        for query, found in zip(queries, index.search(queries, 10), strict=True):
+            exact = model.scores(query)
+            right += len(set(found.ids) & set(sorted(exact, key=exact.__getitem__)[-10:]))
+            np.testing.assert_allclose(found.scores, [exact[id] for id in found.ids], atol=1e-6)
+        assert right >= 0.9 * 10 * len(queries)
+        for where in ("rare = true", "id like '%00' and rare = true"):
+            (found,) = index.search(queries[0], 10, where=where)
+            check_found(found, model, queries[0], 10, where=where)
+        assert len(index.search(queries[0], 900, where="half = 1", offset=50)[0]) == 900
+
+
+def test_vectors_of_one_number_and_a_flat_structure(url, tmp_path):
+    with create_index(tmp_path / "one", Identity(MAKER, 1), engine="milvus", url=url, structure="flat") as index:
+        index.add(["a", "b"], [[2.0], [-3.0]], modality="image")
+        (found,) = index.search([5.0])
+        assert (found.ids, found.scores.tolist()) == (("a", "b"), [1.0, -1.0])
+        assert index.get(["b"])[0].vector.tolist() == [-1.0]
+
+
+def test_what_milvus_cannot_keep(varied_index):
+    def add(metadata):
+        varied_index.add(["new"], [[1.0, 0.0]], modality="image", metadata=[metadata])
+
+    with pytest.raises(DataError, match="too large for Milvus"):
+        add({"x": [2**70]})
+    with pytest.raises(DataError, match="65536"):
+        add({"x": "x" * 70_000})
+    many = [{"x": "x" * 60_000}] * 900
+    with pytest.raises(DataError, match=r"give at most \d+ items in a call"):
+        varied_index.add([str(n) for n in range(900)], np.ones((900, 2)), modality="image", metadata=many)
+    assert varied_index.get(["new"]) == [None]
+
+
+def test_indexes_that_are_not_there(url):
+    with pytest.raises(DataError, match=r"no index stored as diptych_nothing .*run `diptych index"):
+        open_index("nothing", engine="milvus", url=url)
+
+
+def test_making_an_index_twice(varied_index, varied_place, url):
+    with pytest.raises(DataError, match="already exists"):
+        create_index(varied_place, varied.IDENTITY, engine="milvus", url=url)
+
+
+@pytest.mark.parametrize("options", [{"links": 1}, {"structure": "tree"}, {"colour": 3}, {"replicas": 0}])
+def test_options_out_of_range(options):
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        create_index("x", Identity(MAKER, 2), engine="milvus", url="http://localhost:1", **options)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://me:s3cret@127.0.0.1:1/db", "http://s3cret@127.0.0.1:1", "http://me:s3cret@[::1", "s3cret"]
+)
+def test_a_server_that_does_not_answer_and_no_password_in_the_message(address):
+    with pytest.raises(ConfigError, match="Milvus") as caught:
+        open_index("x", engine="milvus", url=address)
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_no_address_and_no_client(monkeypatch):
+    with pytest.raises(ConfigError, match="--url"):
+        open_index("x", engine="milvus")
+    library.pymilvus.cache_clear()
+    monkeypatch.setitem(sys.modules, "pymilvus", None)
+    with pytest.raises(ConfigError, match=r"pip install 'diptych\[milvus\]'"):
+        open_index("x", engine="milvus", url="http://127.0.0.1:1")
+    library.pymilvus.cache_clear()
