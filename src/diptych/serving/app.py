@@ -1,0 +1,61 @@
+"""Put the server together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from diptych.search import Searcher
+from diptych.serving.bodies import BodyLimit
+from diptych.serving.engine import Engine
+from diptych.serving.guarding import Guard
+from diptych.serving.keys import Keys
+from diptych.serving.metrics import Measure, Metrics
+from diptych.serving.openapi import describe
+from diptych.serving.page_files import add_page
+from diptych.serving.problems import add_handlers
+from diptych.serving.rates import RateLimit
+from diptych.serving.routes import ROUTERS
+from diptych.serving.settings import ServingSettings
+
+
+def create_app(searcher: Searcher, settings: ServingSettings | None = None) -> FastAPI:
+    """An application that answers from a searcher, and closes it when it shuts down.
+
+    Args:
+        searcher: what to ask; writable, if there is a write key.
+        settings: keys and limits; by default anybody may read and nobody may write.
+    """
+    settings = settings or ServingSettings()
+    metrics = Metrics()
+    engine = Engine(searcher, settings, metrics)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        engine.close()
+
+    # The usual pages of documentation load programs from elsewhere; the document itself is enough.
+    app = FastAPI(
+        title="Diptych",
+        version=version("diptych"),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.engine, app.state.settings, app.state.metrics = engine, settings, metrics
+    app.state.keys, app.state.projection = Keys(settings), None
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    for router in ROUTERS:
+        app.include_router(router)
+    add_page(app)
+    add_handlers(app)
+    # The one added last stands outermost.
+    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout_s)
+    if settings.rate_here is not None:
+        app.add_middleware(RateLimit, rate=settings.rate_here)
+    app.add_middleware(Guard)
+    app.add_middleware(Measure, metrics=metrics)
+    return app

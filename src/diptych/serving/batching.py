@@ -1,0 +1,70 @@
+"""Answer together what arrives together.
+
+While one batch is being answered in a thread, the queries that arrive wait and become the next batch. A lone query is
+answered at once: nothing waits for company, so batching costs no time when there is nothing to gain.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Generic, TypeVar
+
+from diptych.serving.problems import busy
+
+Query = TypeVar("Query")
+Reply = TypeVar("Reply")
+
+
+class Batcher(Generic[Query, Reply]):
+    """Gathers queries for a function that answers several at once.
+
+    Args:
+        answer: gives one reply or exception for each query; runs in the executor.
+        executor: where `answer` runs, one call at a time.
+        most: queries in one call.
+        waiting: queries that may wait; more are refused.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Query]], Sequence[Reply | Exception]],
+        *,
+        executor: Executor,
+        most: int,
+        waiting: int,
+    ) -> None:
+        self._answer, self._executor = answer, executor
+        self._most, self._most_waiting = most, waiting
+        self._waiting: deque[tuple[Query, asyncio.Future[Reply]]] = deque()
+        self._work: asyncio.Task[None] | None = None
+
+    async def ask(self, query: Query) -> Reply:
+        """The reply to one query.
+
+        Raises:
+            Problem: 503, if too many wait already.
+        """
+        if len(self._waiting) >= self._most_waiting:
+            raise busy()
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting.append((query, future))
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._drain())
+        return await future
+
+    async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+            try:
+                replies = await loop.run_in_executor(self._executor, self._answer, [query for query, _ in batch])
+            except Exception as error:
+                replies = [error] * len(batch)
+            for (_, future), reply in zip(batch, replies, strict=True):
+                if future.done():  # its client has gone
+                    continue
+                if isinstance(reply, Exception):
+                    future.set_exception(reply)
+                else:
+                    future.set_result(reply)

@@ -1,0 +1,80 @@
+"""Who may read and who may write."""
+
+import hashlib
+import hmac
+from typing import Annotated
+
+from fastapi import Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from diptych.serving.problems import Problem
+from diptych.serving.settings import ServingSettings
+
+_bearer = HTTPBearer(auto_error=False, description="The read key or the write key of this server.")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+_ASK = {"WWW-Authenticate": 'Bearer realm="diptych"'}
+
+
+class Keys:
+    """The keys of a server, kept as digests: all comparisons take the same time, whatever is compared."""
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self._read = _digest(settings.read_key)
+        self._write = _digest(settings.write_key)
+
+    @property
+    def writes(self) -> bool:
+        """Whether anybody may write."""
+        return self._write is not None
+
+    @property
+    def needed(self) -> bool:
+        """Whether reading needs a key."""
+        return self._read is not None
+
+    def check_read(self, given: str | None) -> None:
+        """Refuse a reader who has neither key; where reading is free, a wrong key is still told."""
+        if given is None:
+            if self.needed:
+                raise Problem(401, "key_needed", "this server asks for a key; send it as a bearer token.", _ASK)
+            return
+        reads, writes = self._matches(given)
+        if not (reads or writes) and (self.needed or self.writes):
+            raise Problem(401, "key_wrong", "this key is not one of this server's.", _ASK)
+
+    def check_write(self, given: str | None) -> None:
+        """Refuse a writer who does not have the write key."""
+        if not self.writes:
+            raise Problem(403, "writes_off", "writes are off: this server was started without a write key.")
+        if given is None:
+            raise Problem(401, "key_needed", "changing items needs the write key; send it as a bearer token.", _ASK)
+        reads, writes = self._matches(given)
+        if writes:
+            return
+        if reads:
+            raise Problem(403, "key_cannot_write", "this is the read key; changing items needs the write key.")
+        raise Problem(401, "key_wrong", "this key is not one of this server's.", _ASK)
+
+    def _matches(self, given: str) -> tuple[bool, bool]:
+        digest = hashlib.sha256(given.encode("latin-1", "replace")).digest()  # as headers are decoded
+        return hmac.compare_digest(digest, self._read or b""), hmac.compare_digest(digest, self._write or b"")
+
+
+def _digest(key: str | None) -> bytes | None:
+    return None if key is None else hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def keys_of(request: Request) -> Keys:
+    """The keys of the application that a request came to."""
+    keys: Keys = request.app.state.keys
+    return keys
+
+
+async def may_read(request: Request, credentials: Credentials) -> None:
+    """Let pass whoever may search."""
+    keys_of(request).check_read(None if credentials is None else credentials.credentials)
+
+
+async def may_write(request: Request, credentials: Credentials) -> None:
+    """Let pass whoever may change items."""
+    keys_of(request).check_write(None if credentials is None else credentials.credentials)

@@ -1,0 +1,59 @@
+// What is being asked, and the address that says it.
+
+export const EMPTY = Object.freeze({
+  q: "", like: "", into: "", classes: [], splits: [], strictness: 0, view: "search", picture: null,
+});
+
+export function fromAddress(address = location) {
+  const given = new URLSearchParams(address.search);
+  const strictness = Math.min(95, Math.max(0, Number(given.get("p")) || 0));
+  return {
+    ...EMPTY,
+    q: (given.get("q") ?? "").slice(0, 2000),
+    like: given.get("like") ?? "",
+    into: given.get("in") ?? "",
+    classes: given.getAll("class"),
+    splits: given.getAll("split"),
+    strictness,
+    view: given.get("view") === "explore" ? "explore" : "search",
+  };
+}
+
+/** A picture of one's own is not part of the address: it stays with the person. */
+export function toAddress(state) {
+  const said = new URLSearchParams();
+  if (state.q) said.set("q", state.q);
+  if (state.like) said.set("like", state.like);
+  if (state.into) said.set("in", state.into);
+  for (const name of state.classes) said.append("class", name);
+  for (const name of state.splits) said.append("split", name);
+  if (state.strictness) said.set("p", String(state.strictness));
+  if (state.view !== "search") said.set("view", state.view);
+  const text = said.toString();
+  return text ? `/?${text}` : "/";
+}
+
+export const isEmpty = (state) => !state.q && !state.like && !state.picture;
+
+const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
+const oneOf = (key, names) => (names.length ? [`${key} in (${names.map(quoted).join(", ")})`] : []);
+
+/** The query as the server takes it; `modalities` are the names the index has. */
+export function toQuery(state, modalities) {
+  const parts = [];
+  if (state.q) parts.push({ kind: "text", text: state.q });
+  if (state.like) parts.push({ kind: "item", id: state.like });
+  const where = [...oneOf("label", state.classes), ...oneOf("split", state.splits)].join(" and ");
+  const into = effectiveInto(state, modalities);
+  const options = { min_probability: state.strictness / 100 };
+  if (into !== "all") options.into = into;
+  if (where) options.where = where;
+  return { parts, options };
+}
+
+/** Unless told otherwise, words find pictures and a picture finds words. */
+export function effectiveInto(state, modalities) {
+  if (state.into === "all" || modalities.includes(state.into)) return state.into;
+  const hoped = state.picture && !state.q ? "text" : "image";
+  return modalities.includes(hoped) ? hoped : "all";
+}

@@ -1,0 +1,126 @@
+"""From the body of a request, JSON or a form with pictures, to what the engine understands."""
+
+from typing import TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel
+from starlette.datastructures import FormData, UploadFile
+
+from diptych.search import NewItem, Query, QueryPart
+from diptych.serving.problems import Problem
+from diptych.serving.schemas import (
+    MOST_PARTS,
+    AddRequest,
+    ImagePart,
+    ItemBody,
+    ItemPart,
+    NewItemBody,
+    Options,
+    SearchRequest,
+    TextPart,
+    UploadRequest,
+)
+from diptych.serving.settings import ServingSettings
+
+Body = TypeVar("Body", bound=BaseModel)
+_FORM, _JSON = "multipart/form-data", "application/json"
+
+
+async def asked_in(request: Request, settings: ServingSettings) -> Query:
+    """The query that a search request carries."""
+    if _is_form(request):
+        async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_body_bytes) as form:
+            more = UploadRequest.model_validate_json(_field(form, "query"))
+            pictures = [await _content(file) for file in form.getlist("picture")]
+        if not pictures:
+            raise Problem(422, "invalid", "picture: the form holds no picture.")
+        weights = [*more.weights, *[1.0] * (len(pictures) - len(more.weights))]
+        shown = [QueryPart("image", data, weight) for data, weight in zip(pictures, weights, strict=False)]
+        return query_of((*shown, *map(_part, more.parts)), more, settings)
+    query = await json_body(request, SearchRequest)
+    return query_of(tuple(map(_part, query.parts)), query, settings)
+
+
+async def items_in(request: Request, settings: ServingSettings) -> tuple[list[NewItem], bool]:
+    """The items that a request adds, and whether they may replace others."""
+    if _is_form(request):
+        body, picture = await _item_form(request, settings, NewItemBody)
+        return [NewItem(body.id, "image", picture, body.metadata)], False
+    query = await json_body(request, AddRequest)
+    return [_item(body.id, body) for body in query.items], query.replace
+
+
+async def item_in(request: Request, id: str, settings: ServingSettings) -> NewItem:
+    """The content that a request gives one item."""
+    if _is_form(request):
+        body, picture = await _item_form(request, settings, ItemBody)
+        return NewItem(id, "image", picture, body.metadata)
+    return _item(id, await json_body(request, ItemBody))
+
+
+async def json_body(request: Request, kind: type[Body]) -> Body:
+    """A body of JSON, checked straight from its bytes."""
+    given = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
+    if given != _JSON and not given.endswith("+json"):
+        raise Problem(415, "unsupported_media_type", f"send {_JSON} or {_FORM}, not {given[:100]!r}.")
+    return kind.model_validate_json(await request.body())
+
+
+def query_of(parts: tuple[QueryPart, ...], options: Options, settings: ServingSettings) -> Query:
+    """A query and which results it wants, within what this server allows."""
+    if options.k > settings.max_results:
+        raise Problem(
+            422, "invalid", f"k: {options.k} results are asked for; at most {settings.max_results} are given."
+        )
+    return Query(parts, options.into, options.k, options.offset, options.where, options.min_probability)
+
+
+def _is_form(request: Request) -> bool:
+    return request.headers.get("content-type", "").lower().startswith(_FORM)
+
+
+async def _item_form(request: Request, settings: ServingSettings, kind: type[Body]) -> tuple[Body, bytes]:
+    async with request.form(max_files=1, max_fields=4, max_part_size=settings.max_body_bytes) as form:
+        body = kind.model_validate_json(_field(form, "item"))
+        given = form.get("picture")
+        if given is None:
+            raise Problem(422, "invalid", "picture: the form holds no picture.")
+        picture = await _content(given)
+    if isinstance(body, ItemBody) and (body.text is not None or body.data is not None):
+        raise Problem(422, "invalid", "item: the picture is the content; give no text or data beside it.")
+    return body, picture
+
+
+def _field(form: FormData, name: str) -> str:
+    given = form.get(name, "{}")
+    if isinstance(given, UploadFile):
+        raise Problem(422, "invalid", f"{name}: give it as a field of text, not as a file.")
+    try:
+        given.encode()
+    except UnicodeEncodeError:  # a form may name an encoding of which halves of characters come out
+        raise Problem(422, "invalid", f"{name}: write it in UTF-8.") from None
+    return given
+
+
+async def _content(given: UploadFile | str) -> bytes:
+    if not isinstance(given, UploadFile):
+        raise Problem(422, "invalid", "picture: give it as a file, with a name.")
+    return await given.read()
+
+
+def _part(part: TextPart | ItemPart | ImagePart) -> QueryPart:
+    match part:
+        case TextPart():
+            return QueryPart("text", part.text, part.weight)
+        case ItemPart():
+            return QueryPart("item", part.id, part.weight)
+        case ImagePart():
+            return QueryPart("image", part.data, part.weight)
+
+
+def _item(id: str, body: ItemBody) -> NewItem:
+    if body.text is not None and body.data is None:
+        return NewItem(id, "text", body.text, body.metadata)
+    if body.data is not None and body.text is None:
+        return NewItem(id, "image", body.data, body.metadata)
+    raise Problem(422, "invalid", f"item {id[:200]!r}: give either text or data.")

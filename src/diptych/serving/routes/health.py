@@ -1,0 +1,43 @@
+"""Is the server alive, is it ready, and what has it done?"""
+
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from diptych.serving.keys import may_read
+from diptych.serving.metrics import Metrics
+from diptych.serving.problems import Problem
+from diptych.serving.routes.answers import TheEngine, errors
+from diptych.serving.schemas import Condition, ErrorBody
+
+router = APIRouter(tags=["health"])
+_FAILS: dict[int | str, dict[str, Any]] = {503: {"model": ErrorBody, "description": "Not ready."}}
+
+
+@router.get("/healthz")
+async def alive() -> Condition:
+    """The process answers."""
+    return Condition()
+
+
+@router.get("/readyz", responses=_FAILS)
+async def ready(engine: TheEngine) -> Condition:
+    """The index can be read."""
+    try:
+        await engine.read(lambda searcher: searcher.list(limit=1))
+    except Exception:
+        raise Problem(503, "not_ready", "the index cannot be read.") from None
+    return Condition()
+
+
+@router.get(
+    "/metrics",
+    dependencies=[Depends(may_read)],
+    responses=errors() | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    response_class=Response,
+)
+async def metrics(request: Request) -> Response:
+    """Figures for Prometheus."""
+    figures: Metrics = request.app.state.metrics
+    return Response(figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

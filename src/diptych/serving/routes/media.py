@@ -1,0 +1,58 @@
+"""The pictures of indexed items, and of nothing else."""
+
+import hashlib
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from diptych.serving.keys import may_read
+from diptych.serving.media_types import SHOWN, type_of
+from diptych.serving.problems import not_found
+from diptych.serving.routes.answers import ItemId, TheEngine, errors
+
+router = APIRouter(prefix="/v1", tags=["media"], dependencies=[Depends(may_read)])
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cache-Control": "private, max-age=300",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+
+
+@router.get(
+    "/media/{id:path}",
+    responses=errors(404)
+    | {
+        200: {"content": dict.fromkeys([*sorted(SHOWN), "application/octet-stream"], _BINARY)},
+        304: {"description": "As it was."},
+    },
+    response_class=Response,
+)
+async def media(
+    id: ItemId,
+    request: Request,
+    engine: TheEngine,
+    size: Annotated[Literal["thumbnail", "original"], Query()] = "thumbnail",
+) -> Response:
+    """An item's picture, small or as it came."""
+    if size == "original":
+        found = await engine.read(lambda searcher: searcher.original(id))
+    else:
+        small = await engine.read(lambda searcher: searcher.thumbnail(id))
+        found = None if small is None else (small, type_of(small))
+    if found is None:
+        raise not_found(id)
+    return _as_media(*found, request.headers.get("if-none-match"))
+
+
+def _as_media(data: bytes, kind: str, known: str | None) -> Response:
+    mark = f'"{hashlib.blake2b(data, digest_size=12).hexdigest()}"'
+    headers = _HEADERS | {"ETag": mark}
+    if known == mark:
+        return Response(status_code=304, headers=headers)
+    if kind not in SHOWN:
+        kind = "application/octet-stream"
+        headers |= {"Content-Disposition": "attachment"}
+    return Response(data, media_type=kind, headers=headers)

@@ -1,0 +1,91 @@
+"""What a server allows: keys, sizes, rates."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Self
+
+from diptych.errors import ConfigError
+
+READ_KEY, WRITE_KEY = "DIPTYCH_READ_KEY", "DIPTYCH_WRITE_KEY"
+INDEX, SETTINGS = "DIPTYCH_SERVE_INDEX", "DIPTYCH_SERVE_SETTINGS"
+"""The variables of the environment by which a parent process tells its workers what to serve."""
+
+_SECRETS = {"read_key": READ_KEY, "write_key": WRITE_KEY}
+
+
+@dataclass(frozen=True)
+class ServingSettings:
+    """What a server allows.
+
+    Attributes:
+        read_key: needed to search; without one anybody may.
+        write_key: needed to change items; without one nobody may.
+        rate_per_second: requests that one client may make in a second for long; None for as many as it likes.
+        max_upload_bytes: of one picture.
+        max_pixels: of one picture, as its header claims.
+        max_results: that one request may ask for.
+        max_batch: queries that are embedded together.
+        max_waiting: queries that may wait at once; more are told to come back.
+        body_timeout_s: for a request's body to arrive.
+        shutdown_s: how long accepted requests may take to finish after the server was asked to stop.
+        workers: processes that share the port; the rate is divided among them.
+    """
+
+    read_key: str | None = field(default=None, repr=False)
+    write_key: str | None = field(default=None, repr=False)
+    rate_per_second: float | None = None
+    max_upload_bytes: int = 20 * 2**20
+    max_pixels: int = 50_000_000
+    max_results: int = 200
+    max_batch: int = 32
+    max_waiting: int = 512
+    body_timeout_s: float = 30.0
+    shutdown_s: float = 30.0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name in (
+            "max_upload_bytes",
+            "max_pixels",
+            "max_results",
+            "max_batch",
+            "max_waiting",
+            "body_timeout_s",
+            "shutdown_s",
+            "workers",
+        ):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; give a positive number.")
+        if self.rate_per_second is not None and not self.rate_per_second > 0:
+            raise ConfigError(f"the rate is {self.rate_per_second}; give requests per second above 0, or none.")
+        for name in _SECRETS:
+            if getattr(self, name) == "":
+                raise ConfigError(f"the {name.replace('_', ' ')} is empty; give a long one, or none.")
+        if self.read_key is not None and self.read_key == self.write_key:
+            raise ConfigError("the read key and the write key are the same; whoever may search could change items.")
+
+    @property
+    def max_body_bytes(self) -> int:
+        """Of a whole request: one picture as base64, and room for the rest."""
+        return self.max_upload_bytes * 4 // 3 + 2**16
+
+    @property
+    def rate_here(self) -> float | None:
+        """The rate that one of the workers may grant."""
+        return None if self.rate_per_second is None else self.rate_per_second / self.workers
+
+    def to_environment(self) -> dict[str, str]:
+        """The settings as variables; keys have their own, so that nothing prints them by accident."""
+        plain = {name: value for name, value in asdict(self).items() if name not in _SECRETS}
+        keys = {variable: getattr(self, name) for name, variable in _SECRETS.items()}
+        return {SETTINGS: json.dumps(plain)} | {name: value for name, value in keys.items() if value is not None}
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
+        """Read what `to_environment` wrote; what is absent keeps its default."""
+        plain = json.loads(environment.get(SETTINGS, "{}"))
+        known = {one.name for one in fields(cls)} - set(_SECRETS)
+        if unknown := set(plain) - known:
+            raise ConfigError(f"{SETTINGS} holds {sorted(unknown)}; known are {sorted(known)}.")
+        return cls(read_key=environment.get(READ_KEY), write_key=environment.get(WRITE_KEY), **plain)
