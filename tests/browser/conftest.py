@@ -31,8 +31,9 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator:
+    """Closed with the module: as long as it is open, playwright runs an event loop in this thread."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = chromium()
     with playwright.sync_playwright() as running_playwright:
