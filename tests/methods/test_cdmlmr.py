@@ -353,3 +353,27 @@ def test_members_stand_side_by_side_on_the_same_dbns(fit, trained, counts_datase
 def test_fewer_than_one_member_is_refused(fit, counts_dataset) -> None:
     with pytest.raises(ConfigError, match="members is 0; it must be at least 1"):
         fit(counts_dataset, members=0)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "read_dbn", "reads"),
+    [
+        (TRANSDUCTIVE, None, False),
+        (TRANSDUCTIVE, True, True),
+        (Protocol(unlabelled="train", labels_per_class=3), None, False),
+        (Protocol(unlabelled="train", labels_per_class=3, use_pairs=True), None, True),
+        (Protocol(unlabelled="train", labels_per_class=3, use_pairs=True), False, False),
+    ],
+)
+def test_known_pairs_let_the_pathways_read_the_dbns_too(
+    protocol, read_dbn, reads, fit, trained, counts_dataset
+) -> None:
+    method = fit(counts_dataset, protocol, read_dbn=read_dbn)
+    data = trained[0].data
+    dbn = run_chain(
+        method.chains_["image"][:4], counts_dataset.split("train").having("image", "text").features("image")
+    )
+    codes = run_chain(
+        data.chains["image"][:-1], counts_dataset.split("train").having("image", "text").features("image")
+    )
+    assert np.array_equal(codes[:, -dbn.shape[1] :], dbn) == reads

@@ -36,17 +36,18 @@ class BaseNetwork(DeepMethod):
         return {name: coded.chain for name, coded in shared_codes(shop).items()}
 
 
-def shared_codes(shop: Workshop, members: int = 1) -> dict[str, CodedModality]:
+def shared_codes(shop: Workshop, members: int = 1, *, with_dbn: bool = False) -> dict[str, CodedModality]:
     """Train the base network and return each modality's way to S.
 
     Args:
         shop: the fit's workshop.
         members: how many supervised nets and autoencoders to train on the same DBNs, each with a seed of its own;
             their codes stand side by side. A small supervised net depends on its seed more than one would like.
+        with_dbn: put the DBNs' own codes beside S: what no label has filtered.
     """
     dbns = {name: train_dbn(shop, name) for name in shop.data.modalities}
     team = [_refine(replace(shop, seed=shop.seed + _SEED_STRIDE * member), dbns) for member in range(members)]
-    return {name: _side_by_side(dbn, [codes[name] for codes in team]) for name, dbn in dbns.items()}
+    return {name: _side_by_side(dbn, [codes[name] for codes in team], with_dbn) for name, dbn in dbns.items()}
 
 
 def _refine(shop: Workshop, dbns: Mapping[str, CodedModality]) -> dict[str, CodedModality]:
@@ -55,9 +56,12 @@ def _refine(shop: Workshop, dbns: Mapping[str, CodedModality]) -> dict[str, Code
     return train_bimodal(shop, "bimodal autoencoder", "bimodal-first", refined, middle, supervised=True, rescale=True)
 
 
-def _side_by_side(below: CodedModality, team: Sequence[CodedModality]) -> CodedModality:
-    if len(team) == 1:
+def _side_by_side(below: CodedModality, team: Sequence[CodedModality], with_dbn: bool) -> CodedModality:
+    if len(team) == 1 and not with_dbn:
         return team[0]
-    tails = tuple(coded.chain[len(below.chain) :] for coded in team)
+    tails: tuple[Chain, ...] = tuple(coded.chain[len(below.chain) :] for coded in team)
+    width = sum(coded.width for coded in team)
+    if with_dbn:
+        tails, width = (*tails, ()), width + below.width
     key = " ".join(coded.key for coded in team)
-    return CodedModality((*below.chain, Parallel(tails)), key, sum(coded.width for coded in team))
+    return CodedModality((*below.chain, Parallel(tails)), key, width)

@@ -65,6 +65,8 @@ class CDMLMR(DeepMethod):
     Args:
         losses: "both", or one of them for the ablations.
         members: base networks whose codes the pathways read side by side; the paper has one.
+        read_dbn: let the pathways read the DBNs' codes beside S; None where the pairing of unlabelled items is known,
+            which can then teach what the few labels did not.
         contrastive_margin: α.
         quadruplet_margin: β.
         unlabelled_weight: λ_u, the weight of pairs with unlabelled items.
@@ -108,6 +110,7 @@ class CDMLMR(DeepMethod):
         self,
         losses: Losses = "both",
         members: int = 1,
+        read_dbn: bool | None = None,
         contrastive_margin: float | None = None,
         quadruplet_margin: float | None = None,
         unlabelled_weight: float | None = None,
@@ -143,6 +146,7 @@ class CDMLMR(DeepMethod):
         super().__init__(profile, seed, device, cache)
         self.losses = losses
         self.members = members
+        self.read_dbn = read_dbn
         self.contrastive_margin = contrastive_margin
         self.quadruplet_margin = quadruplet_margin
         self.unlabelled_weight = unlabelled_weight
@@ -191,9 +195,11 @@ class CDMLMR(DeepMethod):
         return self.uses_unlabelled and self.losses != "quadruplet"
 
     def _train(self, shop: Workshop) -> dict[str, Chain]:
+        knows_pairs = self._reads_pool and shop.data.unlabelled_pairs is not None
+        with_dbn = knows_pairs if self.read_dbn is None else self.read_dbn
         data = metric_data(
             shop,
-            shared_codes(shop, self.members),
+            shared_codes(shop, self.members, with_dbn=with_dbn),
             input_norm=self.input_norm,
             graph_space=self.graph_space,
             with_pool=self._reads_pool,
