@@ -69,7 +69,7 @@ def trials(monkeypatch):
     return watched
 
 
-OPEN = ("contrastive_margin", "quadruplet_margin", "unlabelled_weight")
+OPEN = ("dropout", "contrastive_margin", "quadruplet_margin", "unlabelled_weight")
 
 
 class TestFreezing:
@@ -113,7 +113,13 @@ class TestFreezing:
 
 class TestSearch:
     def test_one_value_after_the_other_is_tried_around_the_best_so_far(self, fit, trials, counts_dataset) -> None:
-        best = {"rate": 0.01, "contrastive_margin": 5.0, "quadruplet_margin": 20.0, "unlabelled_weight": 0.1}
+        best = {
+            "rate": 0.01,
+            "dropout": 0.5,
+            "contrastive_margin": 5.0,
+            "quadruplet_margin": 20.0,
+            "unlabelled_weight": 0.1,
+        }
         trials.score = lambda values, kind: (
             sum(values[name] == best[name] for name in best) / 10 + (kind == "quad") / 50
         )
@@ -126,13 +132,19 @@ class TestSearch:
         assert model.record_["monitoring"]["steps"] == trials.tried.index(best) + 1
 
     def test_values_the_user_gave_are_fixed(self, fit, trials, counts_dataset) -> None:
-        given = {"rate": 0.02, "contrastive_margin": 3.0, "quadruplet_margin": 7.0, "unlabelled_weight": 0.5}
+        given = {
+            "rate": 0.02,
+            "dropout": 0.3,
+            "contrastive_margin": 3.0,
+            "quadruplet_margin": 7.0,
+            "unlabelled_weight": 0.5,
+        }
         model = fit(counts_dataset, profile="standard", **given, representation="semi")
         assert trials.tried == [given]
         assert model.record_["chosen"] == given | {"representation": "semi"}
         fit(counts_dataset, profile="standard", rate=0.02)
         assert {values["rate"] for values in trials.tried} == {0.02}
-        assert len({values["quadruplet_margin"] for values in trials.tried[1:]}) == 3
+        assert len({values["quadruplet_margin"] for values in trials.tried[1:]}) == 2
 
     def test_without_validation_the_first_values_are_taken(self, fit, trials, unjudged_dataset) -> None:
         model = fit(unjudged_dataset, profile="standard")
@@ -261,13 +273,15 @@ SWITCHES = {
     "labelled_share": 0.9,
     "class_balanced": True,
     "input_norm": "none",
-    "dropout": 0.0,
+    "dropout": 0.5,
     "centred": False,
     "bias_rate_multiplier": 2.0,
     "clip_norm": 0.1,
     "contrastive_weight": 0.2,
     "quadruplet_weight": 0.2,
     "losses": "contrastive",
+    "members": 2,
+    "read_dbn": True,
     "rate": 0.001,
 }
 FIXED = {
