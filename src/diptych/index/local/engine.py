@@ -219,6 +219,8 @@ class LocalIndex(Index):
             for old in (self._folder / derived.FOLDER).iterdir():
                 if old.name != name:
                     shutil.rmtree(old, ignore_errors=True)
+            # Folding is no change of the items, so the pulse does not tell of it.
+            self._connections.pulse.forget()
             self._changed = self._current().unfolded
 
 
