@@ -1,9 +1,14 @@
 """Datasets that many tests read: written once for the whole run."""
 
 import pytest
+from hypothesis import settings
 
 import synthetic
 from diptych.data import Dataset
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("diptych", deadline=None)
+settings.load_profile("diptych")
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,11 @@ def graph_distances(first: Tensor, second: Tensor, metric: Metric = "euclidean")
 
 def ranks(values: Tensor, dim: int) -> Tensor:
     """Return the place of each value in ascending order along a dimension, from 0; ties go to the earlier item."""
-    return values.argsort(dim=dim, stable=True).argsort(dim=dim)
+    order = values.argsort(dim=dim, stable=True)
+    shape = [1] * values.ndim
+    shape[dim] = values.shape[dim]
+    places = torch.arange(values.shape[dim], device=values.device).reshape(shape).expand_as(order)
+    return torch.empty_like(order).scatter_(dim, order, places)
 
 
 def neighbour_graph(distances: Tensor, neighbours: int, eligible: Tensor | None = None) -> Tensor:
