@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from diptych.cli.options import DatasetFolder, ModelFolder
+from diptych.cli.saying import say
 from diptych.cli.work_display import work_display_for
 from diptych.data import Dataset
 from diptych.search import Built, build_index
@@ -49,10 +49,11 @@ def index(
     except KeyboardInterrupt:
         messages.print("stopped; the same command goes on from here.")
         raise typer.Exit(130) from None
-    _report(messages, built, out)
+    tell_built(built, out, messages)
 
 
-def _report(messages: Console, built: Built, out: Path) -> None:
+def tell_built(built: Built, out: Path, messages: Console) -> None:
+    """Say what was built, and how far its probabilities can be trusted."""
     entries = ", ".join(f"{count:,} {name}" for name, count in built.entries.items())
     words = [f"index: {out} ({entries}; {built.pictures:,} thumbnails) in {built.seconds:.1f} s"]
     if built.resumed:
@@ -68,4 +69,4 @@ def _report(messages: Console, built: Built, out: Path) -> None:
                 f"probabilities {query} → {gallery}: off by {error:.3f} on average in the top 10 of test items"
             )
     for line in words:
-        messages.print(escape(line), soft_wrap=True, highlight=False)
+        say(messages, line)

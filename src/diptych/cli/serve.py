@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
+from diptych.cli.saying import say
 from diptych.cli.search import ServerUrl
 from diptych.errors import ConfigError
 from diptych.search.keeper import URL_VARIABLE
@@ -61,9 +61,9 @@ def serve(
         os.environ[URL_VARIABLE] = url  # for the workers too
     check_place(index, host, port)
     messages = Console(stderr=True)
-    _say(messages, f"serving {index} at {_address(host, port)} (stop with Ctrl-C)")
+    say(messages, f"serving {index} at {_address(host, port)} (stop with Ctrl-C)")
     if not _is_loopback(host) and read_key is None:
-        _say(messages, "anybody who can reach this machine may search; give --read-key to ask for a key.")
+        say(messages, "anybody who can reach this machine may search; give --read-key to ask for a key.")
     serve_index(index, settings, host, port)
 
 
@@ -77,7 +77,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _say(console: Console, words: str) -> None:
-    console.print(escape(words), soft_wrap=True, highlight=False)

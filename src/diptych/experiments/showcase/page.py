@@ -48,6 +48,7 @@ def _template() -> Template:
     )
     environment.filters |= {
         "data_uri": data_uri,
+        "percent": lambda share: f"{share:.0%}",
         "score": lambda value: f"{value:.3f}",
         "arrow": lambda direction: direction.replace("->", " → "),
         "seconds": show_seconds,
