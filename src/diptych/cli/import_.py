@@ -7,12 +7,15 @@ import typer
 from rich.console import Console
 
 from diptych.cli.info import print_facts
+from diptych.cli.ingest_display import run_shown
 from diptych.data.dataset import Dataset
 from diptych.data.importers import import_arrays, import_nuswide10k, import_wikipedia
-from diptych.data.importers.wikipedia import Split
+from diptych.data.importers.wikipedia_lists import Split
 from diptych.data.modality import Kind
 from diptych.data.synthetic import make_synthetic
 from diptych.errors import ConfigError
+from diptych.ingest.items import Captions
+from diptych.ingest.releases import read_rsicd, read_wikipedia_raw
 
 app = typer.Typer(no_args_is_help=True, help="Make a dataset's folder from files you have.")
 
@@ -22,18 +25,59 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a dataset 
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Decides everything that is drawn.")]
 ValShare = Annotated[float, typer.Option("--val-share", help="The share of validation items in a split by seed.")]
 TestShare = Annotated[float, typer.Option("--test-share", help="The share of test items in a split by seed.")]
+WikipediaSplit = Annotated[str, typer.Option("--split", help="auto, authors or seeded.")]
+Features = typer.Option(metavar="NAME", help="Several stand side by side with +.")
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=0, help="Parallel processes; all cores by default, 0 for this one.")
+]
 
 
 @app.command()
 def wikipedia(
     source: Source,
     out: Out,
-    split: Annotated[str, typer.Option("--split", help="auto, authors or seeded.")] = "auto",
+    split: WikipediaSplit = "auto",
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
     """Import the official features of the Wikipedia set."""
     _report(import_wikipedia(source, out, seed=seed, split=cast(Split, split), overwrite=overwrite))
+
+
+@app.command()
+def wikipedia_raw(
+    source: Source,
+    out: Out,
+    image_features: Annotated[str, Features] = "wikipedia",
+    text_features: Annotated[str, Features] = "bow:3000",
+    split: WikipediaSplit = "auto",
+    seed: Seed = 0,
+    workers: Workers = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make features of the raw Wikipedia set: its pictures and its articles in XML. Run again to go on."""
+    features = {"image": image_features, "text": text_features}
+    read = read_wikipedia_raw(source, out, features=features, split=cast(Split, split), seed=seed, overwrite=overwrite)
+    run_shown(read.ingest, workers)
+
+
+@app.command()
+def rsicd(
+    source: Source,
+    out: Out,
+    image_features: Annotated[str, Features] = "nuswide",
+    text_features: Annotated[str, Features] = "bow:1000",
+    captions: Annotated[
+        Captions, typer.Option("--captions", help="Several captions: one text, the first, or an item each.")
+    ] = "join",
+    seed: Seed = 0,
+    workers: Workers = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make features of RSICD: aerial pictures and their captions, as released. Run again to go on."""
+    features = {"image": image_features, "text": text_features}
+    read = read_rsicd(source, out, features=features, captions=captions, seed=seed, overwrite=overwrite)
+    run_shown(read.ingest, workers)
 
 
 @app.command()

@@ -1,23 +1,18 @@
 """`diptych ingest`: from pictures and a table of texts to a dataset."""
 
-import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from diptych.cli.info import print_facts
-from diptych.cli.work_display import work_display_for
+from diptych.cli.ingest_display import run_shown
 from diptych.errors import ConfigError
-from diptych.ingest import Ingested, IngestOptions, Plan, SplitShares
+from diptych.ingest import IngestOptions, SplitShares
 from diptych.ingest import ingest as run_ingest
-from diptych.ingest.assembling import REPORT_FILE
 from diptych.ingest.items import Captions
 from diptych.ingest.options import OnBroken
 
-_SHOWN_PROBLEMS = 10
 _DEFAULTS = {"image": "nuswide", "text": "bow:3000"}
 
 
@@ -99,46 +94,4 @@ def ingest(
         on_broken=on_broken,
         overwrite=overwrite,
     )
-    messages = Console(stderr=True)
-    try:
-        with work_display_for(messages) as display:
-            made = run_ingest(
-                options,
-                workers=_cores() if workers is None else workers,
-                progress=display,
-                planned=lambda plan: _show_plan(plan, messages),
-            )
-    except KeyboardInterrupt:
-        messages.print("stopped; the same command goes on from here.")
-        raise typer.Exit(130) from None
-    _show_outcome(made, messages)
-    print_facts(made.dataset, Console())
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _show_plan(plan: Plan, console: Console) -> None:
-    read = ", ".join(f"{part}: {column or 'none'}" for part, column in plan.columns.to_json().items())
-    if not plan.options.pairs.is_dir():
-        _say(console, f"columns: {read}")
-    _say(console, f"{len(plan.items):,} items, {len(plan.places):,} pictures in a {plan.source_kind}")
-
-
-def _show_outcome(made: Ingested, console: Console) -> None:
-    if made.resumed:
-        _say(console, "earlier work was taken up")
-    problems = made.report.problems
-    for problem in problems[:_SHOWN_PROBLEMS]:
-        _say(console, str(problem))
-    if len(problems) > _SHOWN_PROBLEMS:
-        _say(console, f"… and {len(problems) - _SHOWN_PROBLEMS:,} more")
-    if problems:
-        counts = f"{made.report.count('picture'):,} broken pictures, {made.report.count('row'):,} skipped rows"
-        _say(console, f"{counts}; all reasons: {made.dataset.path / REPORT_FILE}")
-
-
-def _say(console: Console, words: str) -> None:
-    console.print(escape(words), soft_wrap=True, highlight=False)
+    run_shown(partial(run_ingest, options), workers)

@@ -1,6 +1,5 @@
 """`diptych sample`: pictures and texts that installed packages hold, as files to ingest."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from diptych.cli.work_display import work_display_for
 from diptych.ingest.samples import LANGUAGES, EmojiSample, make_emoji
 from diptych.ingest.samples.emoji import LEAST_SIZE, MOST_SIZE
 from diptych.ingest.samples.emoji_licence import CREDIT
+from diptych.processes import usable_cores
 
 app = typer.Typer(help="Write a sample of pictures and texts to try things on.", no_args_is_help=True)
 
@@ -63,8 +63,3 @@ def tell_sample(made: EmojiSample, console: Console) -> None:
     words = f"{made.items:,} emoji in {made.folder}" + (f", {kept:,} kept from before" if kept else "")
     for line in (words, CREDIT):
         console.print(escape(line), soft_wrap=True, highlight=False)
-
-
-def usable_cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

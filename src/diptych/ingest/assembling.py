@@ -165,6 +165,7 @@ def _source(plan: Plan) -> dict[str, Any]:
         "columns": plan.columns.to_json(),
         "captions": options.captions,
         "seed": options.seed,
+        **options.about,
     }
 
 

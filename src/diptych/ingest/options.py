@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from diptych.ingest.items import Captions
 from diptych.ingest.splitting import SplitShares
@@ -34,6 +34,7 @@ class IngestOptions:
         max_bytes: of one picture's file.
         on_broken: whether a broken picture is skipped or ends the work.
         overwrite: whether a dataset that is there may be replaced.
+        about: what else `dataset.json` is to say of the source, such as a citation.
     """
 
     pairs: Path
@@ -54,3 +55,4 @@ class IngestOptions:
     max_bytes: int = 200 * 2**20
     on_broken: OnBroken = "skip"
     overwrite: bool = False
+    about: Mapping[str, Any] = field(default_factory=dict)

@@ -60,8 +60,12 @@ class Plan:
         return [item.texts[0] for item in self.items if item.texts]
 
 
-def plan_ingest(options: IngestOptions) -> Plan:
+def plan_ingest(options: IngestOptions, gathered: Gathering | None = None) -> Plan:
     """Read the table, decide splits and find every picture.
+
+    Args:
+        options: what to read and what to make of it.
+        gathered: items that were read already, instead of those of `options.pairs`.
 
     Raises:
         DataError: when the table cannot be read or none of its pictures is found.
@@ -69,7 +73,7 @@ def plan_ingest(options: IngestOptions) -> Plan:
     """
     check_target(options.out, overwrite=options.overwrite)
     _check(options)
-    columns, gathered = _gather(options)
+    columns, gathered = _gather(options) if gathered is None else (Columns(), gathered)
     items = caption_items(gathered.items.values(), options.captions)
     if not items:
         why = f" ({gathered.problems[0]})" if gathered.problems else ""

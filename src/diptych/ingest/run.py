@@ -9,6 +9,7 @@ from diptych.features import load_pipeline, save_pipeline
 from diptych.ingest.assembling import assemble
 from diptych.ingest.extraction import extract, units_of
 from diptych.ingest.fitting import find_pipeline, fit_features
+from diptych.ingest.items import Gathering
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.report import IngestReport
@@ -34,6 +35,7 @@ class Ingested:
 def ingest(
     options: IngestOptions,
     *,
+    gathered: Gathering | None = None,
     workers: int = 0,
     progress: Progress = silent,
     planned: Callable[[Plan], None] = lambda plan: None,
@@ -46,13 +48,14 @@ def ingest(
 
     Args:
         options: what to read and what to make of it.
+        gathered: items that were read already, instead of those of `options.pairs`.
         workers: parallel processes; 0 works in this one.
         progress: told how far it is.
         planned: told the plan before the work begins.
     """
     if workers < 0:
         raise ConfigError(f"workers is {workers}; it must be 0 or more.")
-    plan = plan_ingest(options)
+    plan = plan_ingest(options, gathered)
     planned(plan)
     refused = [problem for problem in plan.problems if problem.kind == "picture"]
     if refused and options.on_broken == "fatal":

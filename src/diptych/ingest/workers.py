@@ -2,9 +2,6 @@
 
 import multiprocessing
 import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -20,6 +17,7 @@ from diptych.features import load_pipeline
 from diptych.ingest.describing import describe
 from diptych.ingest.opening import reopen_pictures
 from diptych.ingest.shards import shard_path, write_shard
+from diptych.processes import roomy_allocator, settle_worker
 
 _AHEAD = 2
 """Tasks that wait for each worker, so that none is idle and few are in memory."""
@@ -102,7 +100,8 @@ def run_tasks(tasks: Iterable[Task], setting: Setting, workers: int) -> Iterator
         return
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (setting,))
     try:
-        yield from _in_pool(pool, iter(tasks), workers * _AHEAD)
+        with roomy_allocator():  # the pool starts its processes as tasks come in
+            yield from _in_pool(pool, iter(tasks), workers * _AHEAD)
     except BrokenProcessPool:
         raise DataError(
             "a worker process died, perhaps for want of memory; the same command goes on from here, "
@@ -129,17 +128,9 @@ _worker: Worker | None = None
 def _start(setting: Setting) -> None:
     """Prepare a worker process, which ends when the process that started it does."""
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the shard at hand is finished before an interrupt ends the work
+    settle_worker()
     os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are not loaded yet
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker = Worker(setting)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    while parent is not None and parent.is_alive():
-        time.sleep(0.5)
-    os._exit(1)
 
 
 def _work(task: Task) -> int:

@@ -1,9 +1,6 @@
 """Draw emoji as PNG files on white, in parallel processes; those that are there already are not drawn again."""
 
 import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,6 +11,7 @@ from diptych.atomic import atomic_file
 from diptych.errors import DataError
 from diptych.ingest.samples.emoji_catalogue import drawings
 from diptych.ingest.samples.packages import needed
+from diptych.processes import settle_worker
 from diptych.progress import Progress
 
 STAGE = "drawing emoji"
@@ -65,27 +63,13 @@ def _drawn(chunks: Sequence[Sequence[Named]], folder: Path, size: int, workers: 
     if workers == 0 or len(chunks) < 2:
         yield from map(_draw_chunk, chunks, repeat(folder), repeat(size))
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), settle_worker)
     try:
         yield from pool.map(_draw_chunk, chunks, repeat(folder), repeat(size))
     except BrokenProcessPool:
         raise DataError("a process that draws emoji died; the same command goes on from here.") from None
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _start() -> None:
-    """Prepare a worker: the pictures at hand are finished before an interrupt ends the work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Leave no process behind when the one that started this one is killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _draw_chunk(chunk: Sequence[Named], folder: Path, size: int) -> int:

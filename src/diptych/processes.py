@@ -1,0 +1,45 @@
+"""How this program uses cores and processes."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_ALLOCATOR = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
+
+
+def usable_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def roomy_allocator() -> Iterator[None]:
+    """Let processes that are started in this block keep the memory they free, unless the user decided about that.
+
+    Otherwise memory goes back to the system after every layer of a net, which takes as long as the layer itself. The
+    C library reads these settings when a process starts, so that this one stays as it is.
+    """
+    ours = [name for name in _ALLOCATOR if name not in os.environ]
+    os.environ.update({name: str(2**32) for name in ours})
+    try:
+        yield
+    finally:
+        for name in ours:
+            os.environ.pop(name, None)
+
+
+def settle_worker() -> None:
+    """Prepare a worker process: it finishes what it has at hand on an interrupt, and ends when its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Leave no process behind when the one that started this one is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
