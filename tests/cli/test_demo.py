@@ -40,7 +40,7 @@ def test_a_small_demo_runs_from_drawing_to_searching_and_goes_on(diptych, tmp_pa
     words += ("--workers", 0)
     check_outcome(out, diptych(*words), 200)
     again = diptych(*words)
-    assert again.err.count("kept from before") == 5, again.err  # pictures, rows and three methods
+    assert again.err.count("kept from before") == 6, again.err  # pictures, rows, three methods and the index
     check_outcome(out, again, 200)
 
 

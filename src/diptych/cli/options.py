@@ -39,13 +39,20 @@ ProfileOption = Annotated[
 SelectAt = Annotated[
     int | None, typer.Option("--select-at", metavar="K", help="Choose on validation by MAP@K instead of MAP.")
 ]
-
 UsePairs = Annotated[
     bool | None,
     typer.Option(
         "--use-pairs/--no-pairs",
         help="With --unlabelled train: let methods use which unlabelled training items belong together.",
     ),
+]
+
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="Set a parameter; once for each.")
+]
+Fresh = Annotated[
+    bool,
+    typer.Option("--fresh", help="Run every method again, even finished ones; stages still come from the cache."),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,22 @@ def load_recipe(path: str | Path) -> Recipe:
         return _recipe(content)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
+
+
+def with_params(recipe: Recipe, params: Mapping[str, Mapping[str, Any]]) -> Recipe:
+    """A recipe with parameters on top.
+
+    Raises:
+        ConfigError: for a parameter of a method that does not run.
+    """
+    for method in params:
+        if method not in recipe.method_names:
+            raise ConfigError(
+                f"a parameter is given for '{method}', which does not run; the methods are "
+                f"{', '.join(recipe.method_names)}."
+            )
+    names = {**recipe.params, **params}
+    return replace(recipe, params={name: {**recipe.params.get(name, {}), **params.get(name, {})} for name in names})
 
 
 def _recipe(content: Mapping[str, Any]) -> Recipe:

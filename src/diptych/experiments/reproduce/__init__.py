@@ -1,8 +1,19 @@
 """Rerun a published comparison and say which of its claims hold."""
 
+from diptych.experiments.reproduce.content import parts_of
 from diptych.experiments.reproduce.page import render_page
 from diptych.experiments.reproduce.run import PROFILE, SEEDS, reproduce_study
 from diptych.experiments.reproduce.studies import STUDIES, Study
 from diptych.experiments.reproduce.verdicts import Verdict, judge_claims
 
-__all__ = ["PROFILE", "SEEDS", "STUDIES", "Study", "Verdict", "judge_claims", "render_page", "reproduce_study"]
+__all__ = [
+    "PROFILE",
+    "SEEDS",
+    "STUDIES",
+    "Study",
+    "Verdict",
+    "judge_claims",
+    "parts_of",
+    "render_page",
+    "reproduce_study",
+]

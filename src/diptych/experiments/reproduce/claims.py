@@ -172,8 +172,8 @@ ACROSS: Final = tuple(
 
 
 def claims_of(study: Study) -> tuple[Claim, ...]:
-    """The claims to judge under each protocol; without published figures only the orders remain."""
-    if not study.published:
+    """The claims to judge under each protocol; without published figures of this dataset only the orders remain."""
+    if not study.published or study.published_on:
         return (*ORDERS, OUR_QUESTION)
     return (
         *ORDERS,

@@ -20,7 +20,7 @@ from diptych.experiments.reproduce.plans import INDUCTIVE, TRANSDUCTIVE
 from diptych.experiments.reproduce.published import CITATION
 from diptych.experiments.reproduce.standings import CODES, Codes, Standings, across
 from diptych.experiments.reproduce.steps import rank
-from diptych.experiments.reproduce.studies import Study
+from diptych.experiments.reproduce.studies import Part, Study
 from diptych.experiments.reproduce.verdicts import RULES, judge_claims
 
 PROTOCOLS = (TRANSDUCTIVE, INDUCTIVE)
@@ -34,6 +34,7 @@ class Findings:
 
     Attributes:
         study: what was reproduced.
+        part: the description of the items, when the study has several.
         command: as a person would type it.
         results: the content of each comparison's `results.json`, by protocol.
         standings: every method under each protocol.
@@ -42,6 +43,7 @@ class Findings:
     """
 
     study: Study
+    part: Part | None
     command: str
     results: Mapping[str, Mapping[str, Any]]
     standings: Mapping[str, Standings]
@@ -54,12 +56,13 @@ def assemble(findings: Findings) -> dict[str, Any]:
     first = findings.results[INDUCTIVE]
     return {
         "study": findings.study.name,
-        "title": findings.study.title,
+        "title": findings.part.title if findings.part else findings.study.title,
         "paper": CITATION,
         "command": findings.command,
         "dataset": dict(first["dataset"]) | {"source": findings.source},
         "inputs": findings.inputs.to_json() | {"caveat": findings.study.caveat},
         "seeds": first["protocol"]["seeds"],
+        "published_on": findings.study.published_on,
         "directions": list(findings.study.directions),
         "chance": first["chance"],
         "protocols": {name: _protocol(findings, name) for name in PROTOCOLS},
@@ -68,6 +71,23 @@ def assemble(findings: Findings) -> dict[str, Any]:
         "fit_seconds": sum(_seconds(results) for results in findings.results.values()),
         "environment": first["environment"],
     }
+
+
+def join_parts(study: Study, command: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What was found for each description of the items, under one title."""
+    return {
+        "study": study.name,
+        "title": study.title,
+        "paper": CITATION,
+        "command": command,
+        "caveat": study.caveat,
+        "parts": {part.name: found for part, found in zip(study.parts, parts, strict=True)},
+    }
+
+
+def parts_of(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parts of a reproduction; one that has no parts is its own."""
+    return list(content["parts"].values()) if "parts" in content else [content]
 
 
 def _protocol(findings: Findings, name: str) -> dict[str, Any]:

@@ -1,36 +1,47 @@
 """Find the data of a study: released files, a dataset already imported, or what an earlier run imported."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from diptych.data import Dataset
 from diptych.data.importers import IMPORTERS
 from diptych.errors import ConfigError, DataError
-from diptych.experiments.reproduce.studies import Study
+from diptych.experiments.reproduce.studies import Part, Study
+from diptych.ingest.releases import import_rsicd
+from diptych.processes import usable_cores
+
+_DESCRIBERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rsicd": import_rsicd}
+"""What makes a dataset of released pictures and texts, by study."""
 
 
-def open_data(study: Study, data: Path | None, imported: Path) -> Dataset:
-    """Open a study's dataset, importing released files first.
+def open_data(study: Study, data: Path | None, folder: Path) -> dict[Part | None, Dataset]:
+    """Open a study's dataset, or one for each of its parts, importing released files first.
 
     Args:
         study: what is reproduced.
-        data: a folder with the released files or with a dataset; None to go on with what was imported before.
-        imported: where the import goes.
+        data: a folder with the released files, or with a dataset or one for each part under the part's name; None to
+            go on with what was imported before.
+        folder: the reproduction's; imports go into `dataset`, there or in the folder of each part.
 
     Raises:
         ConfigError: without data, saying where to get them.
         DataError: when the folder holds neither, or a dataset without the study's modalities.
     """
-    dataset = _open(study, data, imported)
-    absent = [name for name in study.modalities if name not in dataset.modalities]
-    if absent:
-        raise DataError(
-            f"{dataset.path} has no modality '{absent[0]}', which {study.title} needs; it has "
-            f"{', '.join(dataset.modalities)}."
-        )
-    return dataset
+    found: dict[Part | None, Dataset] = {}
+    for part in study.parts or (None,):
+        dataset = _open(study, part, data, folder / (part.name if part else "") / "dataset")
+        absent = [name for name in study.modalities if name not in dataset.modalities]
+        if absent:
+            raise DataError(
+                f"{dataset.path} has no modality '{absent[0]}', which {study.title} needs; it has "
+                f"{', '.join(dataset.modalities)}."
+            )
+        found[part] = dataset
+    return found
 
 
-def _open(study: Study, data: Path | None, imported: Path) -> Dataset:
+def _open(study: Study, part: Part | None, data: Path | None, imported: Path) -> Dataset:
     if data is None:
         if (imported / "dataset.json").exists():
             return Dataset.open(imported)
@@ -40,7 +51,12 @@ def _open(study: Study, data: Path | None, imported: Path) -> Dataset:
         )
     if not data.is_dir():
         raise DataError(f"{data} is not a folder; pass --data FOLDER with the released files or a dataset.")
-    if (data / "dataset.json").exists():
-        return Dataset.open(data)
-    # Imported anew each time, so that changed files are noticed; the same files give the same fingerprint.
-    return IMPORTERS[study.name](data, imported, overwrite=True)
+    made = data / part.name if part else data
+    if (made / "dataset.json").exists():
+        return Dataset.open(made)
+    if part is None:
+        # Imported anew each time, so that changed files are noticed; the same files give the same fingerprint.
+        return IMPORTERS[study.name](data, imported, overwrite=True)
+    if (imported / "dataset.json").exists():  # describing thousands of pictures takes minutes
+        return Dataset.open(imported)
+    return _DESCRIBERS[study.name](data, imported, workers=usable_cores(), **part.options)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diptych.experiments.reproduce.page_claims import claim_lines
+from diptych.experiments.reproduce.page_parts import lower_headings, side_by_side_lines
 from diptych.experiments.reproduce.page_scores import ranking_lines, score_lines
 from diptych.experiments.reproduce.standings import MEASURES
 from diptych.experiments.reproduce.wording import plain, table
@@ -17,17 +18,19 @@ _PROTOCOL_TITLES = {
 
 def render_page(content: Mapping[str, Any]) -> str:
     """Write the page from the content of `reproduction.json`."""
-    lines = [
-        f"# {content['title']}: the comparison of CDMLMR, run again",
-        "",
-        f"The paper: {content['paper']}",
-        "",
-        _summary(content),
-        "",
-        *_setting(content),
-        "",
-        *claim_lines(content),
-    ]
+    lines = [f"# {content['title']}: the comparison of CDMLMR, run again", "", f"The paper: {content['paper']}", ""]
+    if "parts" not in content:
+        return "\n".join([*lines, *_part_lines(content, content["command"])]) + "\n"
+    lines += [f"- {part['title']}: {_verdict_counts(part)}." for part in content["parts"].values()]
+    lines += ["", content["caveat"], "", *_console(content["command"]), "", *side_by_side_lines(content)]
+    for part in content["parts"].values():
+        lines += ["", f"## {part['title']}", "", lower_headings("\n".join(_part_lines(part)))]
+    return "\n".join(lines) + "\n"
+
+
+def _part_lines(content: Mapping[str, Any], command: str | None = None) -> list[str]:
+    """All about one dataset; the command is left out where it stands above."""
+    lines = [_summary(content), "", *_setting(content, command), "", *claim_lines(content)]
     for protocol in content["protocols"]:
         lines += ["", f"## {_PROTOCOL_TITLES[protocol]}", "", f"Training saw: {_words(content, protocol)}."]
         for measure in MEASURES:
@@ -36,36 +39,41 @@ def render_page(content: Mapping[str, Any]) -> str:
         for measure in MEASURES:
             lines += ["", *score_lines(content, protocol, "z-scored", measure)]
         lines += _missing(content, protocol)
-    lines += ["", *_environment(content)]
-    return "\n".join(lines) + "\n"
+    return [*lines, "", *_environment(content)]
 
 
-def _summary(content: Mapping[str, Any]) -> str:
+def _verdict_counts(content: Mapping[str, Any]) -> str:
     """How many claims held, under the paper's own protocol and plain cosine."""
     protocol = next(iter(content["protocols"]))
     claims = [claim["verdicts"] for claim in content["claims"] if claim["of_paper"]]
     verdicts = [each.get(protocol) or next(iter(each.values())) for each in claims]
     counts = Counter(verdict["plain"]["outcome"] for verdict in verdicts)
     shown = ", ".join(f"{counts[name]} {name}" for name in ("reproduced", "not reproduced", "cannot be tested"))
+    return f"of {len(verdicts)} claims under the {protocol} protocol: {shown}"
+
+
+def _summary(content: Mapping[str, Any]) -> str:
+    counts = _verdict_counts(content)
     comparable = (
         "The inputs are the paper's, so absolute figures can be compared."
         if content["inputs"]["same_as_paper"]
         else f"**The inputs are not the paper's ({plain(content['inputs']['words'])}): absolute figures are not "
         "comparable, only orders are.**"
     )
-    return f"Of {len(verdicts)} claims under the {protocol} protocol: {shown}. {comparable}"
+    return f"{counts[0].upper()}{counts[1:]}. {comparable}"
 
 
-def _setting(content: Mapping[str, Any]) -> list[str]:
+def _console(command: str) -> list[str]:
+    return ["```console", f"$ {command}", "```"]
+
+
+def _setting(content: Mapping[str, Any], command: str | None) -> list[str]:
     dataset, chance = content["dataset"], content["chance"]
     splits = ", ".join(f"{count:,} {name}" for name, count in dataset["splits"].items())
     rows = [[name, each["paper"], plain(each["here"])] for name, each in content["inputs"]["modalities"].items()]
     hours = content["fit_seconds"] / 3600
     lines = [
-        "```console",
-        f"$ {content['command']}",
-        "```",
-        "",
+        *([*_console(command), ""] if command else []),
         f"Dataset `{dataset['fingerprint']}`: {splits} items, {len(dataset['classes'])} classes"
         + (f"; {plain(dataset['source'])}." if dataset["source"] else "."),
         f"Seeds {', '.join(map(str, content['seeds']))}. Fitting took {hours:.2f} hours, each run counted as from a "
@@ -73,7 +81,8 @@ def _setting(content: Mapping[str, Any]) -> list[str]:
         "",
         *table(["input", "the paper", "here"], rows),
     ]
-    return [*lines, "", content["inputs"]["caveat"]] if content["inputs"]["caveat"] else lines
+    caveat = content["inputs"]["caveat"]
+    return [*lines, "", caveat] if caveat and command else lines
 
 
 def _words(content: Mapping[str, Any], protocol: str) -> str:

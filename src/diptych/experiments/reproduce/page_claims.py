@@ -33,12 +33,12 @@ def _verdicts(content: Mapping[str, Any], codes: str) -> list[str]:
     rows = []
     for claim in content["claims"]:
         published = ", ".join(f"{name} {value:.3f}" for name, value in claim["published"].items()) or "–"
-        rows.append([claim["claim"], published, *(_words(claim, protocol, codes) for protocol in protocols)])
+        rows.append([claim["claim"], published, *(words_of(claim, protocol, codes) for protocol in protocols)])
     return table(["claim", "published averages", *protocols], rows)
 
 
-def _words(claim: Mapping[str, Any], protocol: str, codes: str) -> str:
-    """A claim that compares the protocols has one verdict for both."""
+def words_of(claim: Mapping[str, Any], protocol: str, codes: str) -> str:
+    """What became of a claim; one that compares the protocols has one verdict for both."""
     verdicts = claim["verdicts"]
     found = verdicts[protocol] if protocol in verdicts else next(iter(verdicts.values()))
     words = plain(found[codes]["words"])

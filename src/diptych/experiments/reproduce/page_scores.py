@@ -8,14 +8,15 @@ from diptych.experiments.reproduce.wording import plain, show_p, table
 
 _MEASURE_TITLES = {"map": "MAP over all results", "map@50": "MAP over the first 50"}
 _INPUTS = "inputs against the paper's"
-_CODES_TITLES = {"plain": "plain cosine", "z-scored": "z-scored codes"}
+CODES_TITLES = {"plain": "plain cosine", "z-scored": "z-scored codes"}
 
 
 def score_lines(content: Mapping[str, Any], protocol: str, codes: str, measure: str) -> list[str]:
     """One table: directions and average with interval and spread, published figures, and how the inputs differ."""
     columns = [*content["directions"], "average"]
     arrows = [column.replace("->", " → ") for column in columns]
-    published = f"published {' / '.join(arrows)}"
+    where = f" on {content['published_on']}" if content["published_on"] else ""
+    published = f"published{where}: {' / '.join(arrows)}"
     heads = ["method", *arrows, "± seeds", published, "saw", *([_INPUTS] if codes == "plain" else [])]
     rows: list[list[str]] = []
     for group, title in GROUP_TITLES.items():
@@ -25,7 +26,7 @@ def score_lines(content: Mapping[str, Any], protocol: str, codes: str, measure: 
         rows += [_row(name, each, codes, measure, columns)[: len(heads)] for name, each in members.items()]
     rows.append(_chance_row(content, measure, columns)[: len(heads)])
     return [
-        f"### {_MEASURE_TITLES[measure]}, {_CODES_TITLES[codes]}, {protocol}",
+        f"### {_MEASURE_TITLES[measure]}, {CODES_TITLES[codes]}, {protocol}",
         "",
         *table(heads, rows, numbers=[*arrows, "± seeds", published]),
     ]
@@ -48,7 +49,7 @@ def ranking_lines(content: Mapping[str, Any], protocol: str, codes: str) -> list
             ]
         )
     heads = ["place", "method", "the next", "difference (95 %)", "p", "p, Holm"]
-    title = f"### Neighbours in the ranking, {_CODES_TITLES[codes]}, {protocol}"
+    title = f"### Neighbours in the ranking, {CODES_TITLES[codes]}, {protocol}"
     why = "Paired sign-flip tests over the items, two-sided, corrected for the number of neighbours (Holm)."
     if not rows:
         return [title, "", "Fewer than two methods finished, so there are no neighbours."]

@@ -1,12 +1,13 @@
 """What is to be run: the methods that exist here, under both protocols."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from diptych.data import Protocol
 from diptych.errors import ConfigError, DiptychError
 from diptych.experiments.planning import Run, plan
-from diptych.experiments.recipe import Recipe
+from diptych.experiments.recipe import Recipe, with_params
 from diptych.experiments.reproduce.lineup import LINEUP
 from diptych.experiments.reproduce.studies import Study
 from diptych.methods import registry
@@ -33,7 +34,13 @@ class Plan:
         return plan(self.recipes[protocol])
 
 
-def make_plan(study: Study, seeds: Sequence[int], profile: str | None, methods: Sequence[str] | None) -> Plan:
+def make_plan(
+    study: Study,
+    seeds: Sequence[int],
+    profile: str | None,
+    methods: Sequence[str] | None,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Plan:
     """Plan a reproduction.
 
     Args:
@@ -41,6 +48,7 @@ def make_plan(study: Study, seeds: Sequence[int], profile: str | None, methods: 
         seeds: of everything random.
         profile: how long and wide networks train.
         methods: names; None for the whole line-up, of which what this version lacks is reported as failed.
+        params: parameters by method, on top of each method's defaults.
 
     Raises:
         ConfigError: for a name given that nobody knows, or no name at all.
@@ -51,15 +59,16 @@ def make_plan(study: Study, seeds: Sequence[int], profile: str | None, methods: 
     chosen = tuple(name for name in wanted if name not in absent)
     if not chosen:  # a recipe without names would mean every method there is
         raise ConfigError("there is no method to run; name at least one.")
-    first = Recipe(methods=chosen, seeds=tuple(seeds), modalities=study.modalities, profile=profile)
+    first = with_params(
+        Recipe(methods=chosen, seeds=tuple(seeds), modalities=study.modalities, profile=profile), params or {}
+    )
     pooled = tuple(name for name in chosen if _reads_pools(name))
     recipes = {INDUCTIVE: first}
     if pooled:
-        recipes[TRANSDUCTIVE] = Recipe(
+        recipes[TRANSDUCTIVE] = replace(
+            first,
             methods=pooled,
-            seeds=first.seeds,
-            modalities=first.modalities,
-            profile=profile,
+            params={name: values for name, values in first.params.items() if name in pooled},
             protocol=Protocol(unlabelled="test-features"),
         )
     return Plan(recipes, pooled, absent)
