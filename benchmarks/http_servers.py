@@ -1,7 +1,5 @@
 """The two servers that `bench_http` compares."""
 
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,10 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from diptych.errors import ConfigError, DiptychError
-from diptych.index import Identity, Index, Maker, create_index
-from diptych.search import Answer, Hit, Query
+from diptych.index import Identity, Maker, create_index
+from diptych.search.answering import Answerer
+from diptych.search.calibration import Calibration
+from diptych.search.probability_map import ProbabilityMap
 from diptych.serving import create_app
 
 VECTORS = "vectors.npy"
@@ -66,30 +65,21 @@ def bare(rows: np.ndarray, ids: list[str]) -> FastAPI:
 
 
 class VectorSearcher:
-    """What the server asks of a searcher, over an index of our own filled with given vectors; no model is needed."""
+    """The searcher's way from a query to its answer, over vectors that no model had to make."""
 
     def __init__(self, folder: Path, rows: np.ndarray, ids: list[str]) -> None:
-        self._index: Index = create_index(folder, Identity(Maker("benchmark"), rows.shape[1]))
+        maker = Maker("benchmark")
+        self._index = create_index(folder, Identity(maker, rows.shape[1]))
         known = [{"split": ("train", "test")[place % 2], "label": f"class {place % 10}"} for place in range(len(ids))]
         for start in range(0, len(ids), 10_000):
             part = slice(start, start + 10_000)
             self._index.add(ids[part], rows[part], modality="image", metadata=known[part])
         self._index.optimise()
-
-    def answer_many(self, queries: Sequence[Query]) -> list[Answer | DiptychError]:
-        """Answer queries by items, together."""
-        started = time.perf_counter()
-        items = self._index.get([str(query.parts[0].value) for query in queries])
-        missing = ConfigError("there is no such item.")
-        wanted = [item.vector for item in items if item is not None]
-        pages = iter(self._index.search(np.stack(wanted), queries[0].k, with_metadata=True) if wanted else [])
-        return [missing if item is None else self._answer(next(pages), started) for item in items]
+        calibration = Calibration(maps={("image", "image"): ProbabilityMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))})
+        words_are_not_asked: Any = None
+        answerer = Answerer(self._index, words_are_not_asked, calibration, ("image",), maker)
+        self.answer_many = answerer.answer_many
 
     def close(self) -> None:
         """Give back files."""
         self._index.close()
-
-    def _answer(self, found: Any, started: float) -> Answer:  # noqa: ANN401
-        columns = zip(found.ids, found.modalities, found.scores.tolist(), found.metadata, strict=True)
-        hits = tuple(Hit(id, modality, score, None, metadata) for id, modality, score, metadata in columns)
-        return Answer(hits, None, time.perf_counter() - started)

@@ -1,44 +1,106 @@
-"""`diptych serve` says what it needs, before anything is started."""
+"""`diptych serve` as people start it: a process of its own over an index that was really built."""
 
+import json
+import os
+import signal
 import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
 
 import pytest
-from typer.testing import CliRunner
 
-from diptych.cli.main import app
-from diptych.cli.serve import _address, _is_loopback
-from diptych.errors import ConfigError, DataError
+pytest.importorskip("uvicorn")
+import httpx
 
-pytest.importorskip("fastapi")
+from diptych.search import Searcher, build_index
+from search.gallery import make, png
 
-
-def test_a_folder_that_is_no_index_is_refused(tmp_path) -> None:
-    result = CliRunner().invoke(app, ["serve", str(tmp_path)])
-    assert isinstance(result.exception, DataError)
-    assert "is no index" in str(result.exception)
+KEY = "a-key-to-write-with"
 
 
-def test_equal_keys_are_refused_and_keys_come_from_the_environment(tmp_path) -> None:
-    keys = {"DIPTYCH_READ_KEY": "same", "DIPTYCH_WRITE_KEY": "same"}
-    result = CliRunner().invoke(app, ["serve", str(tmp_path)], env=keys)
-    assert isinstance(result.exception, ConfigError)
-    assert "are the same" in str(result.exception)
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    build_index(folder / "model", make(folder, components=4), folder / "index", projection="none")
+    return folder / "index"
 
 
-def test_a_port_that_is_taken_is_told(tmp_path, monkeypatch) -> None:
-    from diptych.search import Searcher
+@contextmanager
+def served(index, **variables):
+    """The process and its address, once it is ready."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "diptych.cli", "serve", str(index), "--port", str(port)]
+    environment = os.environ | variables | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            assert process.poll() is None, process.stderr.read()
+            try:
+                if httpx.get(f"{address}/readyz", timeout=5).status_code == 200:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield process, address
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stderr.close()
 
-    class Nothing:
-        def close(self) -> None: ...
 
-    monkeypatch.setattr(Searcher, "open", lambda place, **_: Nothing())
+def labels(answer):
+    assert answer.status_code == 200, answer.text
+    return [hit["metadata"]["label"] for hit in answer.json()["hits"]]
+
+
+def test_a_server_searches_takes_pictures_and_items_and_stops_when_asked(index):
+    with served(index, DIPTYCH_WRITE_KEY=KEY) as (process, address), httpx.Client(base_url=address) as client:
+        assert labels(client.get("/v1/search", params={"q": "a blue wall", "into": "image", "k": 3})) == ["blue"] * 3
+        form = {"data": {"query": json.dumps({"into": "text", "k": 3})}, "files": {"picture": png("red", "mine")}}
+        assert labels(client.post("/v1/search", **form)) == ["red"] * 3
+        item = {
+            "data": {"item": json.dumps({"id": "mine", "metadata": {"label": "green", "mine": 1}})},
+            "files": {"picture": png("green", "mine")},
+        }
+        assert client.post("/v1/items", **item).status_code == 401
+        with_key = {"Authorization": f"Bearer {KEY}"}
+        assert client.post("/v1/items", **item, headers=with_key).status_code == 201
+        mine = client.get("/v1/search", params={"q": "green", "where": "mine = 1"}).json()["hits"]
+        assert [hit["id"] for hit in mine] == ["mine"]
+        assert client.get("/v1/media/mine?size=original").content == png("green", "mine")
+        assert "Diptych" in client.get("/").text
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) in (0, -signal.SIGTERM)
+        said = process.stderr.read()
+    assert f"serving {index} at {address} (stop with Ctrl-C)" in said
+    assert "Traceback" not in said and KEY not in said
+    with Searcher.open(index, writable=True) as searcher:  # nothing is locked, nothing is lost
+        assert searcher.get("mine").metadata["label"] == "green"
+        assert searcher.remove(["mine"]) == 1
+
+
+def test_ctrl_c_ends_it_quietly(index):
+    with served(index) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) in (0, 130, -signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_a_port_that_is_taken_is_told_before_anything_starts(diptych, index):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        result = CliRunner().invoke(app, ["serve", str(tmp_path), "--port", str(port)])
-    assert f"cannot listen at 127.0.0.1, port {port}" in str(result.exception)
+        ended = diptych("serve", index, "--port", port)
+    assert ended.status == 2
+    assert f"cannot listen at 127.0.0.1, port {port}" in ended.err
+    assert "choose another --port" in ended.err
 
 
-def test_addresses_are_ones_a_browser_can_open() -> None:
-    assert _address("0.0.0.0", 80) == "http://127.0.0.1:80"
-    assert _address("::1", 8000) == "http://[::1]:8000"
-    assert _is_loopback("127.0.0.1") and _is_loopback("localhost") and not _is_loopback("0.0.0.0")
+def test_a_folder_that_is_no_index_is_told(diptych, tmp_path):
+    ended = diptych("serve", tmp_path)
+    assert ended.status == 2
+    assert "is no index; run `diptych index" in ended.err

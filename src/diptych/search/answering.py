@@ -1,16 +1,18 @@
-"""Pages of results with their probabilities."""
+"""Answers: pages of results with their probabilities."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from diptych.errors import ConfigError
+from diptych.errors import ConfigError, DiptychError
 from diptych.index import Found, Index, Maker
 from diptych.search.calibration import Calibration
-from diptych.search.embedding import Direction
-from diptych.search.queries import Hit, Query
+from diptych.search.embedding import Direction, directions
+from diptych.search.queries import Answer, Hit, Query
+from diptych.search.raw_parts import RawParts
 
 
 @dataclass(frozen=True)
@@ -27,23 +29,46 @@ class Answerer:
 
     Attributes:
         index: the index.
+        raw: reads words and pictures.
         calibration: how cosines become probabilities.
         modalities: what there is to search.
         maker: who makes the queries.
     """
 
     index: Index
+    raw: RawParts
     calibration: Calibration
     modalities: tuple[str, ...]
     maker: Maker
 
-    def pages(self, queries: Sequence[Query], directions: Sequence[Direction]) -> list[Page]:
-        """One page for each of several queries that differ in nothing but what they look for.
+    def answer_many(self, queries: Sequence[Query]) -> list[Answer | DiptychError]:
+        """Answer queries of different people together: an answer or an error for each."""
+        started = time.perf_counter()
+        found = directions(self.index, self.raw, queries)
+        results: list[Answer | DiptychError | None] = [one if isinstance(one, DiptychError) else None for one in found]
+        alike: dict[object, list[int]] = {}
+        for place, (query, direction) in enumerate(zip(queries, found, strict=True)):
+            if isinstance(direction, Direction):
+                key = query.into, query.k, query.offset, query.where, query.min_probability
+                alike.setdefault(key, []).append(place)
+        for places in alike.values():
+            asked = [one for place in places if isinstance(one := found[place], Direction)]
+            try:
+                pages = self._pages(queries[places[0]], asked)
+            except DiptychError as error:
+                for place in places:
+                    results[place] = error
+                continue
+            for place, page in zip(places, pages, strict=True):
+                results[place] = Answer(page.hits, page.closest, time.perf_counter() - started)
+        return [result for result in results if result is not None]
+
+    def _pages(self, query: Query, directions: Sequence[Direction]) -> list[Page]:
+        """One page for each of several directions that the same is asked of.
 
         Pages laid end to end have no gaps and no repeats, as long as the index does not change meanwhile: items that a
         query names are left out, and so are weak ones, before anything is counted off.
         """
-        query = queries[0]
         self._check(query, directions)
         if query.min_probability > 0 and query.into is None:
             return self._merged(query, directions)
@@ -78,19 +103,9 @@ class Answerer:
         )
 
     def _hits(self, found: Found, direction: Direction) -> list[Hit]:
-        asker = self._asker(direction)
-        return [
-            Hit(
-                id,
-                modality,
-                float(score),
-                self.calibration.probability(asker, modality, float(score)),
-                public(metadata),
-            )
-            for id, score, modality, metadata in zip(
-                found.ids, found.scores, found.modalities, found.metadata or (), strict=True
-            )
-        ]
+        likely = self.calibration.probabilities(self._asker(direction), found.modalities, found.scores)
+        columns = zip(found.ids, found.modalities, found.scores.tolist(), likely, found.metadata or (), strict=True)
+        return [Hit(id, name, score, chance, public(known)) for id, name, score, chance, known in columns]
 
     def _asker(self, direction: Direction) -> str | None:
         if direction.modality is None:

@@ -1,6 +1,6 @@
 """How cosines become probabilities, for each pair of modalities: learned from validation items, judged on test."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from diptych.arrays import Floats, Singles
 from diptych.atomic import read_json, write_json
 from diptych.data import Dataset, Labels, Partition
 from diptych.methods import Method
@@ -46,9 +47,15 @@ class Calibration:
 
     def probability(self, query: str | None, gallery: str, cosine: float) -> float | None:
         """The probability that an item belongs to a query; None where that is not known."""
-        if query is None or (query, gallery) not in self.maps:
-            return None
-        return float(self.maps[query, gallery](cosine))
+        return self.probabilities(query, (gallery,), np.array([cosine]))[0]
+
+    def probabilities(
+        self, query: str | None, galleries: Sequence[str], cosines: Singles | Floats
+    ) -> list[float | None]:
+        """Like `probability` for several items, each with its modality and its cosine."""
+        curves = {gallery: self.maps.get((query, gallery)) for gallery in set(galleries)} if query is not None else {}
+        columns = {gallery: curve(cosines).tolist() for gallery, curve in curves.items() if curve is not None}
+        return [columns[gallery][place] if gallery in columns else None for place, gallery in enumerate(galleries)]
 
     def to_json(self) -> dict[str, Any]:
         """All of it."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from diptych.arrays import Singles
 from diptych.errors import DataError, DiptychError
-from diptych.index import Index
+from diptych.index import Index, Item
 from diptych.search.mixing import dominant, mixed
 from diptych.search.queries import Query, QueryPart
 from diptych.search.raw_parts import RawParts
@@ -46,12 +46,13 @@ def directions(index: Index, raw: RawParts, queries: Sequence[Query]) -> list[Di
     results: list[Direction | DiptychError | None] = [None] * len(queries)
     rows: list[list[tuple[str, Singles] | None]] = [[None] * len(query.parts) for query in queries]
     waiting: list[_Part] = []
+    items = _items(index, queries)
     for number, query in enumerate(queries):
         try:
             query.check()
             for place, part in enumerate(query.parts):
                 if part.kind == "item":
-                    rows[number][place] = _of_item(index, part)
+                    rows[number][place] = _of_item(items, part)
                 else:
                     modality = raw.modality_of(part.kind)
                     waiting.append(_Part(number, place, modality, raw.read(part.kind, part.value)))
@@ -99,8 +100,15 @@ def _direction(query: Query, rows: Sequence[tuple[str, Singles] | None]) -> Dire
     return Direction(vector, present[leading][0], query.parts[leading].kind == "item", named)
 
 
-def _of_item(index: Index, part: QueryPart) -> tuple[str, Singles]:
-    found = index.get([part.value])[0] if isinstance(part.value, str) else None
+def _items(index: Index, queries: Sequence[Query]) -> dict[str, Item | None]:
+    """All items that queries name, read at once."""
+    parts = (part for query in queries for part in query.parts if part.kind == "item")
+    ids = list({part.value for part in parts if isinstance(part.value, str)})
+    return dict(zip(ids, index.get(ids), strict=True)) if ids else {}
+
+
+def _of_item(items: dict[str, Item | None], part: QueryPart) -> tuple[str, Singles]:
+    found = items.get(part.value) if isinstance(part.value, str) else None
     if found is None:
         raise DataError(f"there is no item {part.value!r:.200} in the index.")
     return found.modality, found.vector

@@ -1,6 +1,5 @@
 """Ask an index: by words, by a picture, by an item it holds, or by any mixture of these."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from diptych.search.building import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER
 from diptych.search.calibration import Calibration, read_calibration
 from diptych.search.changing import Changer
 from diptych.search.description import Description
-from diptych.search.embedding import Direction, directions
 from diptych.search.keeper import Keeper
 from diptych.search.media_store import MediaStore, StoredPicture
 from diptych.search.originals import Originals
@@ -52,7 +50,7 @@ class Searcher:
             self._store.close()
             raise
         self._originals = Originals(folder, self._description.sources)
-        self._answerer = Answerer(self._index, self._calibration, self._model.modalities, self._maker)
+        self._answerer = Answerer(self._index, self._raw, self._calibration, self._model.modalities, self._maker)
 
     @classmethod
     def open(cls, place: str | Path, *, writable: bool = False, url: str | None = None) -> "Searcher":
@@ -126,25 +124,7 @@ class Searcher:
 
     def answer_many(self, queries: Sequence[Query]) -> _List[Answer | DiptychError]:
         """Answer queries of different people together: an answer or an error for each."""
-        started = time.perf_counter()
-        found = directions(self._index, self._raw, queries)
-        results: list[Answer | DiptychError | None] = [one if isinstance(one, DiptychError) else None for one in found]
-        alike: dict[Any, list[int]] = {}
-        for place, (query, direction) in enumerate(zip(queries, found, strict=True)):
-            if isinstance(direction, Direction):
-                key = query.into, query.k, query.offset, query.where, query.min_probability
-                alike.setdefault(key, []).append(place)
-        for places in alike.values():
-            asked = [one for place in places if isinstance(one := found[place], Direction)]
-            try:
-                pages = self._answerer.pages([queries[place] for place in places], asked)
-            except DiptychError as error:
-                for place in places:
-                    results[place] = error
-                continue
-            for place, page in zip(places, pages, strict=True):
-                results[place] = Answer(page.hits, page.closest, time.perf_counter() - started)
-        return [result for result in results if result is not None]
+        return self._answerer.answer_many(queries)
 
     def prepared(self, parts: Sequence[QueryPart]) -> _List[QueryPart]:
         """The parts checked and their pictures decoded, so that later work is quick and cannot fail for them."""

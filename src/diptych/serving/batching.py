@@ -14,6 +14,7 @@ from diptych.serving.problems import busy
 
 Query = TypeVar("Query")
 Reply = TypeVar("Reply")
+Batch = list[tuple[Query, asyncio.Future[Reply]]]
 
 
 class Batcher(Generic[Query, Reply]):
@@ -37,7 +38,7 @@ class Batcher(Generic[Query, Reply]):
         self._answer, self._executor = answer, executor
         self._most, self._most_waiting = most, waiting
         self._waiting: deque[tuple[Query, asyncio.Future[Reply]]] = deque()
-        self._work: asyncio.Task[None] | None = None
+        self._is_busy = False
 
     async def ask(self, query: Query) -> Reply:
         """The reply to one query.
@@ -47,24 +48,36 @@ class Batcher(Generic[Query, Reply]):
         """
         if len(self._waiting) >= self._most_waiting:
             raise busy()
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Reply] = loop.create_future()
         self._waiting.append((query, future))
-        if self._work is None or self._work.done():
-            self._work = asyncio.create_task(self._drain())
+        if not self._is_busy:
+            self._start(loop)
         return await future
 
-    async def _drain(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
-            try:
-                replies = await loop.run_in_executor(self._executor, self._answer, [query for query, _ in batch])
-            except Exception as error:
-                replies = [error] * len(batch)
-            for (_, future), reply in zip(batch, replies, strict=True):
-                if future.done():  # its client has gone
-                    continue
-                if isinstance(reply, Exception):
-                    future.set_exception(reply)
-                else:
-                    future.set_result(reply)
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+        self._executor.submit(self._run, loop, batch)
+        self._is_busy = True
+
+    def _run(self, loop: asyncio.AbstractEventLoop, batch: Batch[Query, Reply]) -> None:
+        """In the executor: answer, and tell the loop, which is woken only this once."""
+        try:
+            replies = self._answer([query for query, _ in batch])
+        except Exception as error:
+            replies = [error] * len(batch)
+        loop.call_soon_threadsafe(self._hand_out, loop, batch, replies)
+
+    def _hand_out(
+        self, loop: asyncio.AbstractEventLoop, batch: Batch[Query, Reply], replies: Sequence[Reply | Exception]
+    ) -> None:
+        self._is_busy = False
+        if self._waiting:  # first, so that they are answered while these replies go out
+            self._start(loop)
+        for (_, future), reply in zip(batch, replies, strict=True):
+            if future.done():  # its client has gone
+                continue
+            if isinstance(reply, Exception):
+                future.set_exception(reply)
+            else:
+                future.set_result(reply)

@@ -2,16 +2,13 @@
 
 import hashlib
 import hmac
-from typing import Annotated
 
 from fastapi import Request, Security
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 
 from diptych.serving.problems import Problem
 from diptych.serving.settings import ServingSettings
 
-_bearer = HTTPBearer(auto_error=False, description="The read key or the write key of this server.")
-Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 _ASK = {"WWW-Authenticate": 'Bearer realm="diptych"'}
 
 
@@ -70,11 +67,28 @@ def keys_of(request: Request) -> Keys:
     return keys
 
 
-async def may_read(request: Request, credentials: Credentials) -> None:
-    """Let pass whoever may search."""
-    keys_of(request).check_read(None if credentials is None else credentials.credentials)
+class _Bearer(HTTPBearer):
+    """Takes a key from a request; it is both the documented scheme and the check, for every dependency costs time."""
+
+    def __init__(self) -> None:
+        description = "The read key or the write key of this server."
+        super().__init__(auto_error=False, scheme_name="HTTPBearer", description=description)
+
+    async def key_in(self, request: Request) -> str | None:
+        """The key that a request carries."""
+        found = await super().__call__(request)
+        return None if found is None else found.credentials
 
 
-async def may_write(request: Request, credentials: Credentials) -> None:
-    """Let pass whoever may change items."""
-    keys_of(request).check_write(None if credentials is None else credentials.credentials)
+class _MayRead(_Bearer):
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]
+        keys_of(request).check_read(await self.key_in(request))
+
+
+class _MayWrite(_Bearer):
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]
+        keys_of(request).check_write(await self.key_in(request))
+
+
+MAY_READ, MAY_WRITE = Security(_MayRead()), Security(_MayWrite())
+"""Dependencies that let pass whoever may search, and whoever may change items."""

@@ -135,19 +135,24 @@ class LocalIndex(Index):
         modality: str | None,
         with_metadata: bool,
     ) -> list[Found]:
-        if condition is None and not with_metadata:
-            segments = self._current().segments(modality)
-            return _as_found(_search_all(segments, None, queries, k, offset), None)
+        if condition is None:
+            view = self._current()
+            hits = _search_all(view.segments(modality), None, queries, k, offset)
+            if not with_metadata:
+                return _as_found(hits, None)
+            known = metadata_of(self._connections.reader().connection, _rows_in(hits), view.change)
+            if known is not None:
+                return _as_found(hits, known)
         with self._reading() as (reader, view):
             segments = view.segments(modality)
-            hits = None
+            found = None
             if condition is not None and not view.remembers(condition) and is_worth_it(segments, queries, k + offset):
-                hits = overfetched(reader.connection, condition, segments, queries, k, offset)
-            if hits is None:
+                found = overfetched(reader.connection, condition, segments, queries, k, offset)
+            if found is None:
                 choices = None if condition is None else view.choices(reader.connection, condition, segments)
-                hits = _search_all(segments, choices, queries, k, offset)
-            rows = list({row for hit in hits for row in hit.rows.tolist()})
-            return _as_found(hits, metadata_of(reader.connection, rows) if with_metadata else None)
+                found = _search_all(segments, choices, queries, k, offset)
+            rows = _rows_in(found) if with_metadata else []
+            return _as_found(found, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
 
     def _current(self) -> View:
         """The view at this moment; costs one glance if nothing has changed."""
@@ -232,6 +237,10 @@ def _search_all(
         return nearest(segments, choices, queries, k, offset)
     blocks = (queries[start : start + _QUERIES_AT_ONCE] for start in range(0, len(queries), _QUERIES_AT_ONCE))
     return [hit for block in blocks for hit in nearest(segments, choices, block, k, offset)]
+
+
+def _rows_in(hits: list[Hits]) -> list[int]:
+    return list({row for hit in hits for row in hit.rows.tolist()})
 
 
 def _as_found(hits: list[Hits], known: dict[int, Metadata] | None) -> list[Found]:

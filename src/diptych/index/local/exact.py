@@ -33,24 +33,23 @@ def _searched(vectors: Singles, queries: Singles, k: int, choice: Choice | None)
     count, dimension = vectors.shape
     # Twice the largest error of a sum of products of two vectors of length 1 in single precision.
     doubt = 2 * dimension * 2.0**-23
-    waiting = np.arange(len(queries))
+    waiting, asked = np.arange(len(queries)), queries
     done: list[tuple[Integers, Integers]] = []
     fetch = min(count, k + _SLACK)
-    while len(waiting):
-        scores, found = faiss().knn(queries[waiting], vectors, fetch, metric=faiss().METRIC_INNER_PRODUCT)
-        allowed = None if choice is None else choice.mask[found]
-        if allowed is not None:
-            found = np.where(allowed, found, -1)
-        if fetch == count:
-            done.append((waiting, found))
-            break
+    while True:
+        scores, found = faiss().knn(asked, vectors, fetch, metric=faiss().METRIC_INNER_PRODUCT)
         clear = scores > scores[:, -1:] + doubt
-        if allowed is not None:
+        if choice is not None:
+            allowed = choice.mask[found]
             clear &= allowed
-        ready = clear.sum(axis=1) >= k
+            found = np.where(allowed, found, -1)
+        ready = np.count_nonzero(clear, axis=1) >= k
+        if fetch == count or ready.all():
+            done.append((waiting, found))
+            return _padded(done, len(queries))
         done.append((waiting[ready], found[ready]))
         waiting, fetch = waiting[~ready], min(count, 4 * fetch)
-    return _padded(done, len(queries))
+        asked = queries[waiting]
 
 
 def _padded(parts: list[tuple[Integers, Integers]], count: int) -> Integers:

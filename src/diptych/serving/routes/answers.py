@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Path, Request
+from fastapi import Path, Request
 
 from diptych.serving.engine import Engine
 from diptych.serving.schemas import LONGEST_ID, ErrorBody
@@ -31,16 +31,16 @@ def errors(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]
     return {status: {"model": ErrorBody, "description": _MEANINGS[status]} for status in chosen}
 
 
-async def _engine_of(request: Request) -> Engine:  # a coroutine: others would each be sent to a thread
+def engine_of(request: Request) -> Engine:
+    """The engine of the application that a request came to; called by hand, for every dependency costs time."""
     engine: Engine = request.app.state.engine
     return engine
 
 
-async def _settings_of(request: Request) -> ServingSettings:
+def settings_of(request: Request) -> ServingSettings:
+    """The settings of that application."""
     settings: ServingSettings = request.app.state.settings
     return settings
 
 
-TheEngine = Annotated[Engine, Depends(_engine_of)]
-TheSettings = Annotated[ServingSettings, Depends(_settings_of)]
 ItemId = Annotated[str, Path(min_length=1, max_length=LONGEST_ID, description="An item's id.")]

@@ -2,23 +2,23 @@
 
 import gzip
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from diptych.search import Searcher
-from diptych.serving.keys import keys_of, may_read
+from diptych.serving.keys import MAY_READ, keys_of
 from diptych.serving.problems import Problem
-from diptych.serving.routes.answers import TheEngine, TheSettings, errors
+from diptych.serving.routes.answers import engine_of, errors, settings_of
 from diptych.serving.schemas import Info, Limits, Projection
 
-router = APIRouter(prefix="/v1", tags=["explore"], dependencies=[Depends(may_read)])
+router = APIRouter(prefix="/v1", tags=["explore"], dependencies=[MAY_READ])
 _MOST_POINTS = 20_000
 
 
 @router.get("/info", responses=errors())
-async def info(request: Request, engine: TheEngine, settings: TheSettings) -> Info:
+async def info(request: Request) -> Info:
     """What is served: dataset, model, counts, examples, and what this server allows."""
-    keys = keys_of(request)
+    keys, settings = keys_of(request), settings_of(request)
     limits = Limits(
         writes=keys.writes,
         key_needed=keys.needed,
@@ -26,12 +26,13 @@ async def info(request: Request, engine: TheEngine, settings: TheSettings) -> In
         max_pixels=settings.max_pixels,
         max_results=settings.max_results,
     )
-    return Info(**{**await engine.info(), "limits": limits})
+    return Info(**{**await engine_of(request).info(), "limits": limits})
 
 
 @router.get("/projection", responses=errors(404), response_model=Projection)
-async def projection(request: Request, engine: TheEngine) -> Response:
+async def projection(request: Request) -> Response:
     """All items in two dimensions, near those they are like."""
+    engine = engine_of(request)
     kept = request.app.state.projection
     if kept is None or kept[0] != engine.writes:
         kept = engine.writes, await engine.read(_packed_projection)

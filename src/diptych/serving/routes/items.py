@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 
 from diptych.errors import DataError
-from diptych.serving.keys import may_read, may_write
+from diptych.serving.keys import MAY_READ, MAY_WRITE
 from diptych.serving.openapi import body_of
 from diptych.serving.problems import Problem, not_found
 from diptych.serving.reading import item_in, items_in
-from diptych.serving.routes.answers import ItemId, TheEngine, TheSettings, errors
+from diptych.serving.routes.answers import ItemId, engine_of, errors, settings_of
 from diptych.serving.schemas import (
     LONGEST_ID,
     AddRequest,
@@ -25,7 +25,7 @@ from diptych.serving.schemas import (
 from diptych.serving.showing import shown_item, shown_list
 
 router = APIRouter(prefix="/v1/items", tags=["items"])
-_reads, _writes = [Depends(may_read)], [Depends(may_write)]
+_reads, _writes = [MAY_READ], [MAY_WRITE]
 
 
 class ListQuery(Strict):
@@ -38,9 +38,9 @@ class ListQuery(Strict):
 
 
 @router.get("", responses=errors(), dependencies=_reads)
-async def list_items(query: Annotated[ListQuery, Query()], engine: TheEngine) -> ItemList:
+async def list_items(request: Request, query: Annotated[ListQuery, Query()]) -> ItemList:
     """Items in the order of their ids, a page at a time."""
-    found = await engine.read(
+    found = await engine_of(request).read(
         lambda searcher: searcher.list(where=query.where, modality=query.modality, after=query.after, limit=query.limit)
     )
     return shown_list(found, query.limit)
@@ -53,9 +53,10 @@ async def list_items(query: Annotated[ListQuery, Query()], engine: TheEngine) ->
     dependencies=_writes,
     openapi_extra=body_of(AddRequest, ItemForm),
 )
-async def add_items(request: Request, engine: TheEngine, settings: TheSettings) -> Changed:
+async def add_items(request: Request) -> Changed:
     """Add items, all or none."""
-    items, replace = await items_in(request, settings)
+    engine = engine_of(request)
+    items, replace = await items_in(request, settings_of(request))
     try:
         return Changed(count=await engine.add(items, replace=replace))
     except DataError as error:
@@ -66,9 +67,9 @@ async def add_items(request: Request, engine: TheEngine, settings: TheSettings) 
 
 
 @router.get("/{id:path}", responses=errors(404), dependencies=_reads)
-async def get_item(id: ItemId, engine: TheEngine) -> ItemOut:
+async def get_item(id: ItemId, request: Request) -> ItemOut:
     """One item."""
-    found = await engine.read(lambda searcher: searcher.get(id))
+    found = await engine_of(request).read(lambda searcher: searcher.get(id))
     if found is None:
         raise not_found(id)
     return shown_item(found)
@@ -80,15 +81,16 @@ async def get_item(id: ItemId, engine: TheEngine) -> ItemOut:
     dependencies=_writes,
     openapi_extra=body_of(ItemBody, ItemForm),
 )
-async def put_item(id: ItemId, request: Request, engine: TheEngine, settings: TheSettings) -> Changed:
+async def put_item(id: ItemId, request: Request) -> Changed:
     """Give an item this content, whether it is there already or not."""
-    return Changed(count=await engine.add([await item_in(request, id, settings)], replace=True))
+    item = await item_in(request, id, settings_of(request))
+    return Changed(count=await engine_of(request).add([item], replace=True))
 
 
 @router.delete("/{id:path}", responses=errors(403, 404), dependencies=_writes)
-async def delete_item(id: ItemId, engine: TheEngine) -> Changed:
+async def delete_item(id: ItemId, request: Request) -> Changed:
     """Delete an item."""
-    count = await engine.remove([id])
+    count = await engine_of(request).remove([id])
     if not count:
         raise not_found(id)
     return Changed(count=count)

@@ -3,15 +3,15 @@
 import hashlib
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from diptych.serving.keys import may_read
+from diptych.serving.keys import MAY_READ
 from diptych.serving.media_types import SHOWN, type_of
 from diptych.serving.problems import not_found
-from diptych.serving.routes.answers import ItemId, TheEngine, errors
+from diptych.serving.routes.answers import ItemId, engine_of, errors
 
-router = APIRouter(prefix="/v1", tags=["media"], dependencies=[Depends(may_read)])
+router = APIRouter(prefix="/v1", tags=["media"], dependencies=[MAY_READ])
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -33,10 +33,10 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 async def media(
     id: ItemId,
     request: Request,
-    engine: TheEngine,
     size: Annotated[Literal["thumbnail", "original"], Query()] = "thumbnail",
 ) -> Response:
     """An item's picture, small or as it came."""
+    engine = engine_of(request)
     if size == "original":
         found = await engine.read(lambda searcher: searcher.original(id))
     else:

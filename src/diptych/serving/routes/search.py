@@ -2,18 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
 
 from diptych.search import QueryPart
-from diptych.serving.keys import may_read
+from diptych.serving.keys import MAY_READ
 from diptych.serving.openapi import body_of
 from diptych.serving.problems import not_found
 from diptych.serving.reading import asked_in, query_of
-from diptych.serving.routes.answers import ItemId, TheEngine, TheSettings, errors
+from diptych.serving.routes.answers import ItemId, engine_of, errors, settings_of
 from diptych.serving.schemas import LONGEST_TEXT, Options, SearchAnswer, SearchForm, SearchRequest
 from diptych.serving.showing import shown_answer
 
-router = APIRouter(prefix="/v1", tags=["search"], dependencies=[Depends(may_read)])
+router = APIRouter(prefix="/v1", tags=["search"], dependencies=[MAY_READ])
 
 
 class WordsQuery(Options):
@@ -23,10 +24,10 @@ class WordsQuery(Options):
 
 
 @router.get("/search", responses=errors(), response_model=SearchAnswer)
-async def search_words(query: Annotated[WordsQuery, Query()], engine: TheEngine, settings: TheSettings) -> SearchAnswer:
+async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) -> Response:
     """Search by words."""
-    parts = (QueryPart("text", query.q),)
-    return shown_answer(await engine.search(query_of(parts, query, settings)))
+    asked = query_of((QueryPart("text", query.q),), query, settings_of(request))
+    return shown_answer(await engine_of(request).search(asked))
 
 
 @router.post(
@@ -35,17 +36,16 @@ async def search_words(query: Annotated[WordsQuery, Query()], engine: TheEngine,
     openapi_extra=body_of(SearchRequest, SearchForm),
     response_model=SearchAnswer,
 )
-async def search(request: Request, engine: TheEngine, settings: TheSettings) -> SearchAnswer:
+async def search(request: Request) -> Response:
     """Search by words, pictures and items together, each with a weight."""
-    return shown_answer(await engine.search(await asked_in(request, settings)))
+    return shown_answer(await engine_of(request).search(await asked_in(request, settings_of(request))))
 
 
 @router.get("/similar/{id:path}", responses=errors(404), response_model=SearchAnswer)
-async def similar(
-    id: ItemId, query: Annotated[Options, Query()], engine: TheEngine, settings: TheSettings
-) -> SearchAnswer:
+async def similar(id: ItemId, request: Request, query: Annotated[Options, Query()]) -> Response:
     """More like an item, the item itself left out."""
+    engine = engine_of(request)
     if await engine.read(lambda searcher: searcher.get(id)) is None:
         raise not_found(id)
-    parts = (QueryPart("item", id),)
-    return shown_answer(await engine.search(query_of(parts, query, settings)))
+    asked = query_of((QueryPart("item", id),), query, settings_of(request))
+    return shown_answer(await engine.search(asked))
