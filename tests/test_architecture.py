@@ -19,6 +19,7 @@ ROOMS = [
     "search",
     "serving",
     "experiments",
+    "export",
     "cli",
 ]
 """From left to right: a room imports from rooms to its left, and the command line from all."""

@@ -14,11 +14,13 @@ from diptych.cli.demo import demo
 from diptych.cli.embed import embed
 from diptych.cli.embed_file import embed_file
 from diptych.cli.evaluate import evaluate
+from diptych.cli.export import export
 from diptych.cli.fit import fit
 from diptych.cli.index_ import index
 from diptych.cli.info import info
 from diptych.cli.ingest import ingest
 from diptych.cli.methods_ import methods
+from diptych.cli.probe import probe
 from diptych.cli.remove import remove
 from diptych.cli.reproduce import reproduce
 from diptych.cli.search import search
@@ -34,8 +36,10 @@ app = typer.Typer(
 )
 app.add_typer(import_.app, name="import")
 app.add_typer(sample.app, name="sample")
-for command in (info, ingest, compare, curve, fit, evaluate, embed, embed_file, methods, demo, reproduce):
+for command in (info, ingest, probe, compare, curve, fit, evaluate, embed, embed_file, methods, demo, reproduce):
     app.command()(command)
+for finished in (export,):
+    app.command()(finished)
 for searching in (index, search, add, remove, serve):
     app.command()(searching)
 

@@ -12,6 +12,7 @@ from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.errors import ConfigError
 from diptych.features import check_same_pipeline
 from diptych.methods.base import Method
+from diptych.methods.exported import is_exported, load_exported
 from diptych.methods.registry import create
 from diptych.state import pack, unpack
 from diptych.state_folder import FolderFormat, hash_state, to_weights, versions
@@ -58,7 +59,9 @@ def _fingerprint(body: dict[str, Any], weights: bytes) -> str:
 
 
 def load_model(folder: str | Path) -> Method:
-    """Open a saved model; nothing in it is executed or unpickled."""
+    """Open a saved or exported model; nothing in it is executed or unpickled."""
+    if is_exported(folder):
+        return load_exported(folder)
     body, arrays = _MODEL.read(folder)
     method = create(body["method"], **body["params"])
     for name, value in unpack(body["state"], arrays).items():

@@ -1,0 +1,6 @@
+"""Take a model elsewhere: as ONNX graphs that run without torch, and as a card that says what it is."""
+
+from diptych.export.checking import Check
+from diptych.export.exporting import Exported, export_model
+
+__all__ = ["Check", "Exported", "export_model"]

@@ -1,0 +1,137 @@
+"""Does a graph say what the model says? On real rows where there are any, and on drawn ones from tame to extreme."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diptych.arrays import Features, Floats, Singles
+from diptych.data import Dataset
+from diptych.data.modality import Kind
+from diptych.errors import DataError
+from diptych.features.contract import Picture
+from diptych.seeding import generator
+
+TOLERANCE = 1e-5
+ENCODER_TOLERANCE = 1e-4
+"""Of an encoder of pictures: dozens of convolutions in single precision, summed in another order."""
+
+_EACH = 16
+_REAL = 256
+_MAGNITUDES = (1e-3, 1e-1, 1.0, 1e1, 1e3)
+_WORD_RATES = (0.02, 0.3, 5.0, 100.0)
+_SIZES = ((224, 224), (96, 300), (31, 17), (400, 250))
+
+
+@dataclass(frozen=True)
+class Check:
+    """How far a graph is from what it was made from.
+
+    Attributes:
+        rows: how many were compared.
+        real: how many of them are rows of a dataset rather than drawn.
+        unsettled: how many of them say nothing, for what the graph was made from does not agree with itself there.
+        difference: the largest in any other row: of the absolute differences, over the row's largest number or 1.
+        tolerance: the most that is let through.
+    """
+
+    rows: int
+    real: int
+    unsettled: int
+    difference: float
+    tolerance: float
+
+    @classmethod
+    def of(
+        cls,
+        found: Singles,
+        expected: Singles,
+        *,
+        again: Sequence[Singles] = (),
+        real: int = 0,
+        tolerance: float = TOLERANCE,
+    ) -> "Check":
+        """Compare what a graph gave with what it should have given.
+
+        Args:
+            found: what the graph gave.
+            expected: what its source gives.
+            again: what its source gives for the same rows changed in their last digit. A row on which it moves by more
+                than the tolerance is no measure for anybody.
+            real: how many rows are a dataset's.
+            tolerance: the most that is let through.
+        """
+        moved = [row_differences(other, expected) > tolerance for other in again]
+        settled = ~np.logical_or.reduce(moved) if moved else np.ones(len(expected), dtype=np.bool_)
+        differences = row_differences(found, expected)[settled]
+        return cls(len(expected), real, int((~settled).sum()), float(differences.max(initial=0.0)), tolerance)
+
+    def require(self, graph: str, source: str) -> None:
+        """Refuse a graph that is too far from what it was made from.
+
+        Raises:
+            DataError: when it is, or when too few rows could tell.
+        """
+        if self.difference > self.tolerance:
+            raise DataError(
+                f"the graph of {graph} differs from {source} by {self.difference:.1e}, more than "
+                f"{self.tolerance:.0e}; nothing was exported."
+            )
+        if 2 * self.unsettled > self.rows:
+            raise DataError(
+                f"{source} moves by more than {self.tolerance:.0e} when the last digit of a row does, on "
+                f"{self.unsettled} of {self.rows} rows of {graph}, so that no graph can be checked; fit it with other "
+                "settings."
+            )
+
+
+def check_rows(kind: Kind, dimension: int, seed: int = 0) -> Singles:
+    """Rows to compare on: empty ones, single columns, and random ones of many sizes."""
+    random = generator(seed, "export", str(kind), str(dimension))
+    single = np.zeros((_EACH, dimension))
+    single[np.arange(_EACH), random.integers(dimension, size=_EACH)] = random.choice([1.0, 7.0, 1000.0], size=_EACH)
+    blocks: list[NDArray[np.number]] = [np.zeros((2, dimension)), np.ones((1, dimension)), single]
+    if kind == "counts":
+        blocks += [random.poisson(rate, (_EACH, dimension)) for rate in _WORD_RATES]
+    else:
+        blocks += [size * random.normal(size=(_EACH, dimension)) for size in _MAGNITUDES]
+        blocks.append(random.dirichlet(np.ones(dimension), size=_EACH))
+    return np.concatenate(blocks).astype(np.float32)
+
+
+def real_rows(dataset: Dataset, modality: str) -> Singles:
+    """Some rows of a dataset, from its first item to its last, as a graph takes them."""
+    part = dataset.everything.having(modality)
+    places = np.unique(np.linspace(0, len(part) - 1, min(_REAL, len(part))).astype(np.int64))
+    rows: Features = part.take(places).features(modality)
+    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float32)
+
+
+def check_pictures(seed: int = 0) -> list[Picture]:
+    """Pictures to compare on: black, white, a slope, and noise of several sizes."""
+    random = generator(seed, "export", "pictures")
+    slope = np.linspace(0, 255, 120).astype(np.uint8)[:, None, None]
+    noise = [random.integers(0, 256, (*size, 3), dtype=np.uint8) for size in _SIZES]
+    plain = [np.full((40, 60, 3), level, dtype=np.uint8) for level in (0, 255)]
+    return [*plain, np.ascontiguousarray(np.broadcast_to(slope, (120, 90, 3))), *noise]
+
+
+def moved_rows(rows: Singles, times: int = 4, seed: int = 0) -> list[Singles]:
+    """The same rows several times, each number one step of single precision up or down; a zero stays what it is."""
+    random = generator(seed, "export", "moved")
+    ways = [random.choice(np.array([-np.inf, np.inf], dtype=np.float32), rows.shape) for _ in range(times)]
+    return [np.where(rows == 0, rows, np.nextafter(rows, way)) for way in ways]
+
+
+def row_differences(found: Singles, expected: Singles) -> Floats:
+    """The largest difference of each row, over the row's largest number or 1; what is not finite must be the same."""
+    if found.shape != expected.shape:
+        return np.full(len(expected), np.inf)
+    wide = expected.astype(np.float64)
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(found - wide))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    scale = np.where(np.isfinite(wide), np.abs(wide), 1.0).max(axis=1, initial=1.0)
+    return np.asarray(apart.max(axis=1, initial=0.0) / scale)

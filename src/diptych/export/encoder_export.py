@@ -1,0 +1,81 @@
+"""The road from raw items to rows without torch: encoders become graphs that lie beside the pipeline."""
+
+import shutil
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from diptych.export.checking import ENCODER_TOLERANCE, Check, check_pictures
+from diptych.features import Pipeline
+from diptych.features.exported_encoders import changed_inside
+from diptych.features.pipeline import FittedModality, save_pipeline
+from diptych.progress import Progress, silent
+
+
+@dataclass
+class EncoderExport:
+    """What became of a pipeline's encoders.
+
+    Attributes:
+        fingerprint: of the pipeline that was written; None where there was none to write.
+        checks: of each encoder that became a graph, by its name.
+        needs_torch: modalities that cannot do without torch, and why.
+    """
+
+    fingerprint: str | None = None
+    checks: dict[str, Check] = field(default_factory=dict)
+    needs_torch: dict[str, str] = field(default_factory=dict)
+
+
+def export_pipeline(pipeline: Pipeline, folder: Path, progress: Progress = silent) -> EncoderExport:
+    """Write a pipeline whose encoders are graphs in its own folder.
+
+    Raises:
+        DataError: when an encoder's graph does not give the encoder's rows.
+    """
+    done = EncoderExport()
+    files = folder.with_name(f".{folder.name}-encoders")  # saving a pipeline begins with an empty folder
+    files.mkdir()
+    parts: dict[str, FittedModality] = {}
+    for modality, part in pipeline.modalities.items():
+        progress("exporting encoders", len(parts), len(pipeline.modalities))
+        parts[modality] = changed_inside(part, _Exporter(modality, files, done))
+    exported = Pipeline(parts)
+    save_pipeline(exported, folder)
+    for file in files.iterdir():
+        file.rename(folder / file.name)
+    files.rmdir()
+    done.fingerprint = exported.fingerprint
+    return done
+
+
+@dataclass
+class _Exporter:
+    """Puts an extractor that needs no torch in the place of one that does; others stay as they are."""
+
+    modality: str
+    files: Path
+    done: EncoderExport
+
+    def __call__(self, part: Any) -> Any:  # noqa: ANN401 - any dataclass of a pipeline
+        match type(part).__name__:  # by name, for a pipeline of texts needs nothing of what these modules import
+            case "CnnEncoder":
+                return self._network(part)
+            case "OnnxExtractor":
+                name = f"{Path(part.path).stem}-{part.sha256[:12]}.onnx"
+                shutil.copyfile(part.path, self.files / name)
+                return replace(part, path=name)
+            case "SentenceExtractor":
+                why = f"the sentence encoder is the package {part.package}, which runs on torch"
+                self.done.needs_torch[self.modality] = why
+        return part
+
+    def _network(self, encoder: Any) -> Any:  # noqa: ANN401
+        from diptych.features.image.cnn_graph import write_cnn_graph
+
+        path = self.files / f"{encoder.name}.onnx"
+        graph, pictures = write_cnn_graph(encoder, path), check_pictures()
+        check = Check.of(graph(pictures), encoder(pictures), tolerance=ENCODER_TOLERANCE)
+        check.require(encoder.name, "the network")
+        self.done.checks[encoder.name] = check
+        return replace(graph, path=path.name)

@@ -1,0 +1,164 @@
+"""Export a model: one ONNX graph per modality, scaling included, checked against the model before it may be used."""
+
+import hashlib
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diptych.arrays import Singles
+from diptych.atomic import atomic_folder, write_json
+from diptych.data import Dataset
+from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.errors import ConfigError, DataError
+from diptych.export.checking import Check, check_rows, moved_rows, real_rows
+from diptych.export.directions import compares_by_direction
+from diptych.export.encoder_export import EncoderExport, export_pipeline
+from diptych.export.onnx_file import OPSET, onnx_library, to_onnx
+from diptych.export.tracing import trace_method
+from diptych.methods import Method, load_model, model_fingerprint
+from diptych.methods.exported import DOCUMENT, FORMAT, FORMAT_VERSION, ExportedModel, GraphFile, load_exported
+from diptych.progress import Progress, silent
+from diptych.state import pack
+from diptych.state_folder import versions
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was exported.
+
+    Attributes:
+        folder: where it lies.
+        graphs: by modality.
+        sizes: bytes of each modality's graph.
+        checks: how far each modality's graph is from the model.
+        encoders: the same for encoders of raw items that became graphs.
+        needs_torch: modalities whose raw items still need torch, and why.
+        by_direction: whether the method compares other codes than those exported.
+    """
+
+    folder: Path
+    graphs: dict[str, GraphFile]
+    sizes: dict[str, int]
+    checks: dict[str, Check]
+    encoders: dict[str, Check] = field(default_factory=dict)
+    needs_torch: dict[str, str] = field(default_factory=dict)
+    by_direction: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return asdict(self) | {"folder": str(self.folder)}
+
+
+def export_model(
+    model_folder: str | Path,
+    out: str | Path,
+    *,
+    dataset: Dataset | None = None,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> Exported:
+    """Write a model as a folder of ONNX graphs that `load_model` opens without torch, whole or not at all.
+
+    Args:
+        model_folder: a saved model.
+        out: the folder to make.
+        dataset: real rows to check on, beside drawn ones; the one it was fitted on is the natural choice.
+        overwrite: replace a model that is there.
+        progress: told how far it is.
+
+    Raises:
+        ConfigError: when the method has no graph; the message says why.
+        DataError: when a graph's codes differ from the model's by more than 1e-5.
+    """
+    onnx_library()
+    target = Path(out)
+    _check_target(target, overwrite=overwrite)
+    model = load_model(model_folder)
+    if isinstance(model, ExportedModel):
+        raise ConfigError(f"{model_folder} is an exported model already; copy the folder.")
+    if dataset is not None:
+        model.check_rows_of(dataset)
+    rows, real = _rows(model, dataset)
+    with atomic_folder(target, overwrite=overwrite) as folder:
+        graphs = _write_graphs(model, rows, folder, progress)
+        encoders = _write_pipeline(model, folder, progress)
+        by_direction = compares_by_direction(model, rows)
+        body = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "method": model.registry_name,
+            "citation": model.citation,
+            "params": model.get_params(),
+            "fingerprint": model_fingerprint(model_folder),
+            "similarity": model.similarity,
+            "by_direction": by_direction,
+            "graphs": {name: asdict(graph) for name, graph in graphs.items()},
+            "pipeline": encoders.fingerprint,
+            "needs_torch": encoders.needs_torch,
+            "record": pack(model.record_)[0],
+            "versions": versions() | {name: version(name) for name in ("onnx", "onnxruntime")} | {"opset": str(OPSET)},
+            "check": {},
+        }
+        write_json(folder / DOCUMENT, body)
+        checks = _check_written(model, folder, rows, real, progress)
+        found = {"codes": checks, "encoders": encoders.checks}
+        body["check"] = {part: {name: asdict(check) for name, check in of.items()} for part, of in found.items()}
+        write_json(folder / DOCUMENT, body)
+        sizes = {name: (folder / graph.file).stat().st_size for name, graph in graphs.items()}
+    return Exported(target, graphs, sizes, checks, encoders.checks, encoders.needs_torch, by_direction)
+
+
+def _check_target(out: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that is in use, before any work is done; only a model may be overwritten."""
+    if not out.exists():
+        return
+    if not overwrite:
+        raise DataError(f"{out} already exists; choose another folder or pass --overwrite.")
+    if not (out / DOCUMENT).is_file() and not (out.is_dir() and not any(out.iterdir())):
+        raise DataError(f"{out} is not a model, so it is not overwritten; choose another folder.")
+
+
+def _rows(model: Method, dataset: Dataset | None) -> tuple[dict[str, Singles], dict[str, int]]:
+    """The rows to check on, by modality, and how many of them, at the end, are real."""
+    rows, real = {}, {}
+    for name, known in model.record_["modalities"].items():
+        blocks = [check_rows(known["kind"], known["dimension"])]
+        if dataset is not None and name in dataset.modalities:
+            blocks.append(real_rows(dataset, name))
+        rows[name], real[name] = np.concatenate(blocks), sum(map(len, blocks[1:]))
+    return rows, real
+
+
+def _write_graphs(model: Method, rows: dict[str, Singles], folder: Path, progress: Progress) -> dict[str, GraphFile]:
+    graphs = {}
+    for done, (name, values) in enumerate(rows.items()):
+        progress("writing graphs", done, len(rows))
+        width = model.embed(name, values[:1]).shape[1]
+        words = f"{name} rows to codes, as {model.registry_name} of diptych embeds them"
+        content = to_onnx(trace_method(model, name), values.shape[1], width, words)
+        (folder / f"{name}.onnx").write_bytes(content)
+        graphs[name] = GraphFile(f"{name}.onnx", hashlib.sha256(content).hexdigest(), width)
+    return graphs
+
+
+def _write_pipeline(model: Method, folder: Path, progress: Progress) -> EncoderExport:
+    if model.pipeline_folder is None:
+        return EncoderExport()
+    return export_pipeline(model.pipeline, folder / PIPELINE_FOLDER, progress)
+
+
+def _check_written(
+    model: Method, folder: Path, rows: dict[str, Singles], real: dict[str, int], progress: Progress
+) -> dict[str, Check]:
+    """Open what was written and compare it with the model."""
+    exported, checks = load_exported(folder), {}
+    for done, (name, values) in enumerate(rows.items(), start=1):
+        again = [model.embed(name, moved) for moved in moved_rows(values)]
+        codes = model.embed(name, values)
+        checks[name] = Check.of(exported.embed(name, values), codes, again=again, real=real[name])
+        checks[name].require(f"'{name}'", "the model")
+        progress("checking graphs", done, len(rows))
+    return checks

@@ -1,0 +1,166 @@
+"""Rows that are not there yet: whatever is done to them is written down as the nodes of an ONNX graph."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+INPUT, OUTPUT = "rows", "codes"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation of a graph."""
+
+    operator: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: dict[str, Any]
+
+
+@dataclass
+class Draft:
+    """A graph on its way: operations in order, and the constants they read.
+
+    Attributes:
+        nodes: what has been done so far.
+        constants: by name; equal ones are kept once.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    constants: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def constant(self, values: NDArray[Any]) -> str:
+        """The name of a constant."""
+        held = np.ascontiguousarray(values)
+        head = f"{held.dtype.str}{held.shape}".encode()
+        name = "c" + hashlib.blake2b(head + held.tobytes(), digest_size=12).hexdigest()
+        self.constants.setdefault(name, held)
+        return name
+
+    def apply(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:  # noqa: ANN401 - as ONNX has them
+        """Note an operation; the name of its first result."""
+        output = f"v{len(self.nodes)}"
+        self.nodes.append(Node(operator, tuple(inputs), output, attributes))
+        return output
+
+
+class Traced:
+    """A table of rows that only exists in a graph; its operators read like NumPy's.
+
+    A constant takes the type of the table it meets, and two tables must be of one type: `astype` says where precision
+    changes, exactly as the method itself does it.
+    """
+
+    __array_ufunc__ = None  # so that `array - traced` is not taken apart by NumPy
+
+    def __init__(self, draft: Draft, name: str, dtype: str) -> None:
+        self.draft = draft
+        self.name = name
+        self.dtype = dtype
+
+    @classmethod
+    def rows(cls) -> "Traced":
+        """The rows that enter a new graph: float32."""
+        return cls(Draft(), INPUT, "float32")
+
+    def like(self, values: Any) -> "Traced":  # noqa: ANN401 - an array or a number
+        """A constant of the same graph and type."""
+        return self._of(self.draft.constant(np.asarray(values, dtype=self.dtype)))
+
+    def astype(self, dtype: str) -> "Traced":
+        """The same numbers in another type."""
+        if dtype == self.dtype:
+            return self
+        return Traced(self.draft, self.draft.apply("Cast", [self.name], to=np.dtype(dtype)), dtype)
+
+    def __add__(self, other: Any) -> "Traced":  # noqa: ANN401
+        return self._with("Add", other)
+
+    def __sub__(self, other: Any) -> "Traced":  # noqa: ANN401
+        return self._with("Sub", other)
+
+    def __mul__(self, other: Any) -> "Traced":  # noqa: ANN401
+        return self._with("Mul", other)
+
+    def __truediv__(self, other: Any) -> "Traced":  # noqa: ANN401
+        return self._with("Div", other)
+
+    def __matmul__(self, other: Any) -> "Traced":  # noqa: ANN401
+        return self._with("MatMul", other)
+
+    def __pow__(self, other: float) -> "Traced":
+        return self._with("Pow", other)
+
+    def maximum(self, other: Any) -> "Traced":  # noqa: ANN401
+        """The larger of two numbers, entry by entry."""
+        return self._with("Max", other)
+
+    def clip(self, low: float, high: float) -> "Traced":
+        """Numbers kept between two bounds."""
+        return self._of(self.draft.apply("Clip", [self.name, self.like(low).name, self.like(high).name]))
+
+    def apply(self, operator: str, **attributes: Any) -> "Traced":  # noqa: ANN401
+        """An operator of one table by its ONNX name: Exp, Log, Sqrt, Abs, Sign, Relu."""
+        return self._of(self.draft.apply(operator, [self.name], **attributes))
+
+    def precisely(self, operator: str) -> "Traced":
+        """An operator in double precision: runtimes approximate Sigmoid and Tanh of singles to six digits only."""
+        return self.astype("float64").apply(operator).astype(self.dtype)
+
+    def sigmoid(self) -> "Traced":
+        """1 / (1 + exp(−x))."""
+        return self.precisely("Sigmoid")
+
+    def softmax(self) -> "Traced":
+        """exp(x) over its sum, row by row."""
+        return self.astype("float64").apply("Softmax", axis=1).astype(self.dtype)
+
+    def sum(self, axis: int = 1) -> "Traced":
+        """Sums along an axis, which stays with length 1."""
+        return self._of(self.draft.apply("ReduceSum", [self.name, self._whole([axis])], keepdims=1))
+
+    def positive(self) -> "Traced":
+        """1 where a number is above 0, else 0."""
+        truth = self.draft.apply("Greater", [self.name, self.like(0).name])
+        return self._of(self.draft.apply("Cast", [truth], to=np.dtype(self.dtype)))
+
+    def smallest(self, count: int) -> tuple["Traced", str]:
+        """The smallest entries of each row, and the name of their columns' numbers."""
+        values = self.draft.apply("TopK", [self.name, self._whole([count])], largest=0, axis=1)
+        return self._of(values), f"{values}-places"
+
+    def picked(self, places: str) -> "Traced":
+        """Rows of this constant table by a table of their numbers: one axis more."""
+        return self._of(self.draft.apply("Gather", [self.name, places], axis=0))
+
+    def unsqueezed(self) -> "Traced":
+        """One more axis, of length 1, at the end."""
+        return self._of(self.draft.apply("Unsqueeze", [self.name, self._whole([-1])]))
+
+    def squeezed(self, axis: int) -> "Traced":
+        """Without an axis of length 1."""
+        return self._of(self.draft.apply("Squeeze", [self.name, self._whole([axis])]))
+
+    def _of(self, name: str) -> "Traced":
+        return Traced(self.draft, name, self.dtype)
+
+    def _whole(self, numbers: Sequence[int]) -> str:
+        return self.draft.constant(np.asarray(numbers, dtype=np.int64))
+
+    def _with(self, operator: str, other: Any) -> "Traced":  # noqa: ANN401
+        if not isinstance(other, Traced):
+            other = self.like(other)
+        assert other.draft is self.draft and other.dtype == self.dtype, (operator, self.dtype, other.dtype)
+        return self._of(self.draft.apply(operator, [self.name, other.name]))
+
+
+def side_by_side(parts: Sequence[Traced]) -> Traced:
+    """Tables of one type joined column-wise."""
+    first = parts[0]
+    assert all(part.dtype == first.dtype for part in parts)
+    name = first.draft.apply("Concat", [part.name for part in parts], axis=1)
+    return Traced(first.draft, name, first.dtype)

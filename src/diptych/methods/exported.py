@@ -1,0 +1,193 @@
+"""A model as `diptych export` wrote it: ONNX graphs compute its codes, without torch and without its own class."""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from diptych.arrays import Features, Singles
+from diptych.atomic import read_json
+from diptych.data import TrainingData
+from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.errors import ConfigError, DataError, FitError
+from diptych.evaluation import Similarity
+from diptych.features import Pipeline, check_same_pipeline
+from diptych.features.exported_encoders import load_located_pipeline
+from diptych.methods.base import Method
+from diptych.progress import Progress
+from diptych.state import unpack
+
+DOCUMENT, FORMAT, FORMAT_VERSION = "model.json", "diptych-exported-model", 1
+GRAPH_INPUT, GRAPH_OUTPUT = "rows", "codes"
+
+
+@dataclass(frozen=True)
+class GraphFile:
+    """One modality's graph.
+
+    Attributes:
+        file: its name in the folder.
+        sha256: what it must hash to.
+        width: numbers in a code.
+    """
+
+    file: str
+    sha256: str
+    width: int
+
+
+@dataclass(eq=False)
+class ExportedModel(Method):
+    """Embeds as the model it was exported from, which its fingerprint names; it can be neither fitted nor changed.
+
+    Attributes:
+        folder: where it lies.
+        method: the name of the method.
+        cites: the paper that defines the method.
+        params: the parameters it was fitted with.
+        compares: how codes are compared.
+        by_direction: whether the method compares other codes than those of `embed`, which only it can make.
+        graphs: by modality.
+        needs_torch: modalities whose raw items cannot be read without torch, and why.
+        check: how far the graphs were from the model when they were written.
+        exported_pipeline: the fingerprint of the pipeline beside it, whose encoders are graphs too.
+    """
+
+    folder: Path
+    method: str
+    cites: str
+    params: dict[str, Any]
+    compares: Similarity
+    by_direction: bool
+    graphs: dict[str, GraphFile]
+    needs_torch: dict[str, str]
+    check: dict[str, Any]
+    exported_pipeline: str | None
+    record_: dict[str, Any]
+    _sessions: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def registry_name(self) -> str:  # type: ignore[override]
+        """The name of the method."""
+        return self.method
+
+    @property
+    def citation(self) -> str:  # type: ignore[override]
+        """The paper that defines the method."""
+        return self.cites
+
+    @property
+    def similarity(self) -> Similarity:  # type: ignore[override]
+        """How codes are compared."""
+        return self.compares
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters it was fitted with."""
+        return dict(self.params)
+
+    def set_params(self, **params: Any) -> NoReturn:  # noqa: ANN401
+        """Refused."""
+        raise ConfigError("an exported model has no parameters to set; change those of a new fit.")
+
+    def learned_state(self) -> NoReturn:
+        """Refused: what was learned is in the graphs."""
+        raise ConfigError(f"an exported model is a folder already; copy {self.folder} instead of saving it.")
+
+    def represent(
+        self, query_modality: str, gallery_modality: str, queries: Features, gallery: Features
+    ) -> tuple[Singles, Singles]:
+        """The codes of both sides; refused where the method compares something else."""
+        if self.by_direction:
+            raise ConfigError(
+                f"this '{self.method}' model compares other codes in each direction, and its graphs hold the ones of "
+                "`embed`; use the model it was exported from."
+            )
+        return super().represent(query_modality, gallery_modality, queries, gallery)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """How raw items become rows, by the encoders' graphs."""
+        if self.exported_pipeline is None or self.pipeline_folder is None:
+            return super().pipeline
+        return self._located_pipeline
+
+    @cached_property
+    def _located_pipeline(self) -> Pipeline:
+        assert self.exported_pipeline is not None and self.pipeline_folder is not None
+        pipeline, found = load_located_pipeline(self.pipeline_folder)
+        check_same_pipeline(self.exported_pipeline, found, remedy=f"{self.pipeline_folder} changed, so export again")
+        return pipeline
+
+    def fit(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401
+        """Refused, before anything is forgotten."""
+        raise FitError("an exported model cannot be fitted; fit its method and export again.")
+
+    def _fit(self, data: TrainingData, progress: Progress) -> NoReturn:
+        self.fit()
+
+    def _embed(self, modality: str, rows: Features) -> Singles:
+        dense = np.ascontiguousarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float32)
+        if not len(dense):
+            return np.empty((0, self.graphs[modality].width), dtype=np.float32)
+        (codes,) = self._session(modality).run([GRAPH_OUTPUT], {GRAPH_INPUT: dense})
+        return np.asarray(codes)
+
+    def _session(self, modality: str) -> Any:  # noqa: ANN401 - of an optional package
+        if modality not in self._sessions:
+            self._sessions[modality] = _session(self.folder / self.graphs[modality].file, self.graphs[modality].sha256)
+        return self._sessions[modality]
+
+
+def is_exported(folder: str | Path) -> bool:
+    """Whether a folder holds a model as `diptych export` wrote it."""
+    document = Path(folder) / DOCUMENT
+    return document.is_file() and read_json(document).get("format") == FORMAT
+
+
+def load_exported(folder: str | Path) -> ExportedModel:
+    """Open an exported model; nothing in it is unpickled, and its graphs are opened when they are needed."""
+    path = Path(folder)
+    body = read_json(path / DOCUMENT)
+    if body.get("format_version") != FORMAT_VERSION:
+        raise DataError(
+            f"{path / DOCUMENT} says version {body.get('format_version')!r} of {FORMAT!r}; "
+            f"this diptych reads version {FORMAT_VERSION}, so export the model again."
+        )
+    model = ExportedModel(
+        folder=path,
+        method=body["method"],
+        cites=body["citation"],
+        params=body["params"],
+        compares=body["similarity"],
+        by_direction=body["by_direction"],
+        graphs={name: GraphFile(**graph) for name, graph in body["graphs"].items()},
+        needs_torch=body["needs_torch"],
+        check=body["check"],
+        exported_pipeline=body["pipeline"],
+        record_=unpack(body["record"], {}),
+    )
+    pipeline = path / PIPELINE_FOLDER
+    model.pipeline_folder = pipeline if pipeline.is_dir() else None
+    return model
+
+
+def _session(path: Path, sha256: str) -> Any:  # noqa: ANN401
+    """A graph in memory, if it is the one that was written."""
+    try:
+        onnxruntime = import_module("onnxruntime")
+    except ModuleNotFoundError:
+        raise ConfigError("an exported model needs 'onnxruntime'; run: pip install onnxruntime") from None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); export the model again.") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise DataError(f"{path} is not the graph that was exported; export the model again.")
+    options = onnxruntime.SessionOptions()
+    # Threads that wait by spinning take the processor from other workers between two queries.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
