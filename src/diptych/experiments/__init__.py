@@ -5,6 +5,7 @@ from diptych.experiments.curve import label_curve
 from diptych.experiments.evaluate_model import ModelScores, evaluate_model
 from diptych.experiments.judging import RELEVANCES, Relevance
 from diptych.experiments.planning import Run, plan
+from diptych.experiments.probe import Probed, probe_features
 from diptych.experiments.recipe import Recipe, load_recipe
 from diptych.experiments.report import render_report, show_seconds
 from diptych.experiments.reproduce import STUDIES, Study, reproduce_study
@@ -15,6 +16,7 @@ __all__ = [
     "RELEVANCES",
     "STUDIES",
     "ModelScores",
+    "Probed",
     "Recipe",
     "Relevance",
     "Run",
@@ -27,6 +29,7 @@ __all__ = [
     "load_recipe",
     "model_block",
     "plan",
+    "probe_features",
     "render_report",
     "reproduce_study",
     "show_seconds",
