@@ -137,13 +137,13 @@ def test_a_foreign_method_writes_its_own_graph_or_is_refused(counts_dataset, tmp
 
     method = Doubling().fit(counts_dataset)
     method.registry_name = "doubling"
-    monkeypatch.setattr(exporting, "load_model", lambda folder: method)
-    monkeypatch.setattr(exporting, "model_fingerprint", lambda folder: "f")
+    save_model(method, tmp_path / "model")
+    monkeypatch.setattr(exporting, "load_model", lambda folder: method)  # as if its package had registered it
     with pytest.raises(ConfigError, match=r"give Doubling a method `trace\(modality, rows\)`"):
-        export_model(tmp_path / "unused", tmp_path / "exported")
+        export_model(tmp_path / "model", tmp_path / "exported")
     first = np.eye(20, 9)
     monkeypatch.setattr(
         Doubling, "trace", lambda self, name, rows: rows @ first[: 12 if name == "image" else 20] * 2.0, raising=False
     )
-    export_model(tmp_path / "unused", tmp_path / "exported")
+    export_model(tmp_path / "model", tmp_path / "exported")
     np.testing.assert_array_equal(load_model(tmp_path / "exported").embed("image", np.ones((1, 12))), [[2.0] * 9])

@@ -103,6 +103,9 @@ def test_the_command_line_asks_for_no_torch(gallery, torchless) -> None:
     ended = torchless.diptych("evaluate", gallery / "exported", gallery / "dataset", "--json")
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["average"]["map"] > 0.5
+    ended = torchless.diptych("card", gallery / "exported", "--index", gallery / "index")
+    assert ended.returncode == 0, ended.stderr
+    assert "# Model card: cdmlmr on fields" in ended.stdout
     assert not torchless.asked.exists(), torchless.asked.read_text()
 
 

@@ -8,6 +8,7 @@ import typer
 
 from diptych.cli import import_, sample
 from diptych.cli.add import add
+from diptych.cli.card import card
 from diptych.cli.compare import compare
 from diptych.cli.curve import curve
 from diptych.cli.demo import demo
@@ -38,7 +39,7 @@ app.add_typer(import_.app, name="import")
 app.add_typer(sample.app, name="sample")
 for command in (info, ingest, probe, compare, curve, fit, evaluate, embed, embed_file, methods, demo, reproduce):
     app.command()(command)
-for finished in (export,):
+for finished in (export, card):
     app.command()(finished)
 for searching in (index, search, add, remove, serve):
     app.command()(searching)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from diptych.arrays import Singles
-from diptych.atomic import atomic_folder, write_json
+from diptych.atomic import atomic_folder, read_json, write_json
 from diptych.data import Dataset
 from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.errors import ConfigError, DataError
 from diptych.export.checking import Check, check_rows, moved_rows, real_rows
 from diptych.export.directions import compares_by_direction
 from diptych.export.encoder_export import EncoderExport, export_pipeline
-from diptych.export.onnx_file import OPSET, onnx_library, to_onnx
+from diptych.export.onnx_file import onnx_library, to_onnx
 from diptych.export.tracing import trace_method
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.exported import DOCUMENT, FORMAT, FORMAT_VERSION, ExportedModel, GraphFile, load_exported
@@ -99,7 +99,8 @@ def export_model(
             "pipeline": encoders.fingerprint,
             "needs_torch": encoders.needs_torch,
             "record": pack(model.record_)[0],
-            "versions": versions() | {name: version(name) for name in ("onnx", "onnxruntime")} | {"opset": str(OPSET)},
+            "versions": read_json(Path(model_folder) / DOCUMENT)["versions"],
+            "exported_with": versions() | {name: version(name) for name in ("onnx", "onnxruntime")},
             "check": {},
         }
         write_json(folder / DOCUMENT, body)

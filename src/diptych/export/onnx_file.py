@@ -8,7 +8,7 @@ import numpy as np
 from diptych.errors import ConfigError
 from diptych.export.traced import INPUT, OUTPUT, Draft, Node, Traced
 
-OPSET = 17
+_OPSET = 17
 _IR_VERSION = 8
 _LARGEST = 2_000_000_000
 _TWO_RESULTS = {"TopK"}
@@ -58,7 +58,7 @@ def to_onnx(codes: Traced, dimension: int, width: int, description: str) -> byte
         [onnx.numpy_helper.from_array(values, name) for name, values in _read(draft, used).items()],
         doc_string=description,
     )
-    model = helper.make_model(graph, producer_name="diptych", opset_imports=[helper.make_opsetid("", OPSET)])
+    model = helper.make_model(graph, producer_name="diptych", opset_imports=[helper.make_opsetid("", _OPSET)])
     model.ir_version = _IR_VERSION
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString(deterministic=True)

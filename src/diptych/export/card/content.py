@@ -1,0 +1,139 @@
+"""What a model's card says, gathered from the model, and from a dataset and an index where they are given."""
+
+from pathlib import Path
+from typing import Any
+
+from diptych.atomic import read_json
+from diptych.data import Dataset, Protocol
+from diptych.errors import DataError
+from diptych.experiments.blocks import plain_json
+from diptych.export.card.figures import calibration_figures, retrieval_figures
+from diptych.export.card.limits import limits
+from diptych.methods import Method, entry, load_model, model_fingerprint, names
+from diptych.methods.exported import DOCUMENT, ExportedModel
+from diptych.search.building import MODEL_FOLDER
+from diptych.search.description import Description, describe_dataset
+from diptych.search.keeper import Keeper
+
+_OF_THE_MACHINE = ("cache", "device")
+"""Parameters that say where it was fitted, not what was."""
+
+
+def model_card(
+    model_folder: str | Path, *, dataset: Dataset | None = None, split: str = "test", index: str | Path | None = None
+) -> dict[str, Any]:
+    """Gather what is known of a saved or exported model; what is not known is None.
+
+    Args:
+        model_folder: the model.
+        dataset: to count and to score it on.
+        split: the items of the dataset to score.
+        index: one built with this model, for the figures of its probabilities.
+
+    Raises:
+        DataError: when the index was built with another model, or the dataset's rows by another pipeline.
+    """
+    folder = Path(model_folder)
+    model, fingerprint = load_model(folder), model_fingerprint(folder)
+    written = read_json(folder / DOCUMENT)
+    about = None if index is None else _indexed(Path(index), folder, fingerprint)
+    card: dict[str, Any] = {
+        "model": _model(model, fingerprint),
+        "parameters": _parameters(model),
+        "data": _data(model, dataset, about),
+        "protocol": _protocol(model),
+        "figures": None if dataset is None else retrieval_figures(model, dataset, split),
+        "calibration": None if index is None else calibration_figures(Path(index)),
+        "export": _export(model, written),
+        "versions": written["versions"],
+    }
+    content: dict[str, Any] = plain_json(card | {"limits": limits(card)})
+    return content
+
+
+def _model(model: Method, fingerprint: str) -> dict[str, Any]:
+    name = model.registry_name
+    return {
+        "method": name,
+        "summary": entry(name).summary if name in names() else None,
+        "citation": model.citation or None,
+        "fingerprint": fingerprint,
+        "similarity": model.similarity,
+        "modalities": model.record_["modalities"],
+        "fit_seconds": model.record_.get("fit_seconds"),
+    }
+
+
+def _parameters(model: Method) -> dict[str, Any]:
+    record = model.record_
+    scores = [trial["score"] for trial in record.get("selection", [])]
+    return {
+        "given": {name: value for name, value in model.get_params().items() if name not in _OF_THE_MACHINE},
+        "chosen": record.get("chosen", {}),
+        "trials": len(scores),
+        "validation_map": max(scores) if scores else None,
+        "note": record.get("selection_note"),
+    }
+
+
+def _data(model: Method, dataset: Dataset | None, about: Description | None) -> dict[str, Any]:
+    """The dataset it was fitted on; sizes where the dataset given, or the one indexed, is that one."""
+    fitted_on, record = model.record_["dataset"], model.record_
+    same = dataset is not None and dataset.fingerprint == fitted_on["fingerprint"]
+    if dataset is not None and same:
+        about = describe_dataset(dataset, model.modalities, dataset.path, Keeper())
+    known = about is not None and about.dataset["fingerprint"] == fitted_on["fingerprint"]
+    return {
+        **fitted_on,
+        "classes": record["classes"],
+        "splits": about.splits if about is not None and known else None,
+        "labelled": _labelled(dataset) if dataset is not None and same else None,
+        "pipeline": record.get("pipeline"),
+        "features": _features(model),
+        "attribution": about.attribution.strip() or None if about is not None and known else None,
+    }
+
+
+def _labelled(dataset: Dataset) -> dict[str, int]:
+    return {name: int(dataset.split(name).labels.is_labelled.sum()) for name in ("train", "val", "test")}
+
+
+def _features(model: Method) -> dict[str, dict[str, str]] | None:
+    """How raw items become rows, as the user wrote it; of an encoder's file the name alone."""
+    if model.pipeline_folder is None:
+        return None
+    written = read_json(model.pipeline_folder / "pipeline.json")["modalities"]
+    return {name: part | {"features": _without_folders(part["features"])} for name, part in written.items()}
+
+
+def _without_folders(features: str) -> str:
+    parts = [part.partition(":") for part in features.split("+")]
+    return "+".join(f"{name}{colon}{Path(argument).name}" for name, colon, argument in parts)
+
+
+def _protocol(model: Method) -> dict[str, Any]:
+    protocol = Protocol(**model.record_["protocol"])
+    return {"saw": model.record_["saw"], "might_see": protocol.describe(), **protocol.to_json()}
+
+
+def _export(model: Method, written: dict[str, Any]) -> dict[str, Any] | None:
+    if not isinstance(model, ExportedModel):
+        return None
+    differences = {name: check["difference"] for name, check in model.check["codes"].items()}
+    return {
+        "largest_difference": differences,
+        "needs_torch": model.needs_torch,
+        "by_direction": model.by_direction,
+        "versions": written["exported_with"],
+    }
+
+
+def _indexed(index: Path, model_folder: Path, fingerprint: str) -> Description:
+    """What an index says of itself, if it was built with this model."""
+    about = Description.read(index)
+    theirs = model_fingerprint(index / MODEL_FOLDER)
+    if theirs != fingerprint:
+        raise DataError(
+            f"{index} was built with model {theirs}, and {model_folder} is {fingerprint}; give the index of this model."
+        )
+    return about

@@ -1,0 +1,54 @@
+"""The figures of a card: how well a model retrieves, and whether its probabilities can be believed."""
+
+from pathlib import Path
+from typing import Any
+
+from diptych.data import Dataset
+from diptych.experiments import evaluate_model, model_block
+from diptych.methods import Method
+from diptych.search.building import CALIBRATION_FILE
+from diptych.search.calibration import read_calibration
+
+_MEASURES = ("map", "map_ci95", "map@50", "map@50_ci95", "chance")
+_COUNTS = ("queries", "gallery")
+
+
+def retrieval_figures(model: Method, dataset: Dataset, split: str) -> dict[str, Any]:
+    """MAP in every direction and on average, as `diptych evaluate` computes them, with the level of chance."""
+    scores = evaluate_model(model, dataset, split)
+    block = model_block(model, dataset, scores)
+    directions = {name: _kept(block[name], _MEASURES + _COUNTS) for name in scores.directions}
+    for name, found in directions.items():
+        found["chance"] = _kept(block[name]["chance"], ("map", "map@50"))
+        found["per_class"] = block[name].get("per_class", {})
+    return {
+        "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint},
+        "split": split,
+        "relevance": block["relevance"],
+        "directions": directions,
+        "average": _kept(block["average"], _MEASURES),
+        "notes": block["notes"],
+    }
+
+
+def _kept(block: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: block[name] for name in names if name in block}
+
+
+def calibration_figures(index: Path) -> dict[str, Any]:
+    """By how much the probabilities of an index are off on test items, direction by direction."""
+    calibration = read_calibration(index / CALIBRATION_FILE)
+    directions = []
+    for (query, gallery), known in calibration.facts.items():
+        judged = known.get("test", {})
+        directions.append(
+            {
+                "query": query,
+                "gallery": gallery,
+                "pairs": known["pairs"],
+                "relevant_share": known["relevant_share"],
+                "error_top_10": judged["top_10"]["error"] if judged else None,
+                "error_all_pairs": judged["all_pairs"]["error"] if judged else None,
+            }
+        )
+    return {"relevance": calibration.relevance, "directions": directions}
