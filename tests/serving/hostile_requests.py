@@ -152,5 +152,5 @@ def requests(draw) -> tuple[str, str, dict[str, Any]]:
 
 
 def clean(address: str) -> str:
-    """What a client can put on the wire at all."""
-    return "".join(sign for sign in address if sign.isprintable() and not "\ud800" <= sign <= "\udfff")
+    """What a client can put on the wire at all; with the host, which a path of two slashes would be taken for."""
+    return "http://test" + "".join(sign for sign in address if sign.isprintable() and not "\ud800" <= sign <= "\udfff")
