@@ -255,3 +255,15 @@ def test_a_reader_cannot_write(searcher) -> None:
 def test_no_folder_no_index(tmp_path) -> None:
     with pytest.raises(DataError, match="is no index; run `diptych index"):
         Searcher.open(tmp_path)
+
+
+def test_warming_up_takes_every_road_once(searcher, monkeypatch):
+    taken, embed = [], type(searcher._model).embed
+
+    def noted(model, name, rows):
+        taken.append((name, rows.shape[0]))
+        return embed(model, name, rows)
+
+    monkeypatch.setattr(type(searcher._model), "embed", noted)
+    searcher.warm()
+    assert sorted(taken) == [("image", 1), ("text", 1)]

@@ -1,6 +1,6 @@
 """Words and pictures from outside as vectors of the shared space."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from diptych.search.decoding import decoded, read_file
 
 _LONGEST_TEXT = 100_000
 _SHOWN = 40
+_BLANK: Mapping[str, Any] = {"text": "a", "image": np.full((64, 64, 3), 255, np.uint8)}
 
 
 class RawParts:
@@ -24,8 +25,10 @@ class RawParts:
         self._folder = folder
 
     def warm(self) -> None:
-        """Open the pipeline now rather than at the first query."""
-        self.media()
+        """Take every road from raw items to vectors once, so that nobody's first query waits while networks load."""
+        for medium, names in self.media().items():
+            for name in names:
+                self.embed(name, [_BLANK[medium]])
 
     def media(self) -> dict[str, list[str]]:
         """The modalities of each medium that can be asked with; empty for a model that learned from numbers."""

@@ -78,9 +78,8 @@ class Searcher:
         return self._calibration
 
     def warm(self) -> None:
-        """Open the feature pipeline now rather than at the first query."""
-        if self._model.pipeline_folder is not None:
-            self._raw.warm()
+        """Make ready for words and pictures now rather than at the first query."""
+        self._raw.warm()
 
     def search(
         self,
