@@ -25,7 +25,7 @@ from diptych.index.local.reads import count_of, ids_of, items_of, metadata_of
 from diptych.index.local.replay import replayed
 from diptych.index.local.searching import Hits, Named, nearest
 from diptych.index.local.segment import Choice
-from diptych.index.local.settings import Settings, settings_from
+from diptych.index.local.settings import Settings
 from diptych.index.local.snapshot import write_snapshot
 from diptych.index.local.view import View
 from diptych.index.local.writes import insert, remove
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 def create(place: Path | str, identity: Identity, **options: Any) -> "LocalIndex":  # noqa: ANN401 - see Settings
     """Make the folder of an empty index and open it; the options are those of `Settings`."""
-    settings = settings_from(options)
+    settings = Settings.from_options(options, engine="the local engine")
     with atomic_folder(Path(place)) as temporary:
         schema.write_tables(temporary, identity, settings)
     return LocalIndex(Path(place))

@@ -1,16 +1,17 @@
 """How vectors are searched: fixed when an index is created, kept with it, the same for everybody who opens it."""
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Literal
 
 from diptych.errors import ConfigError
+from diptych.index.settings import EngineSettings
 
 Structure = Literal["auto", "flat", "hnsw"]
 STRUCTURES: tuple[Structure, ...] = ("auto", "flat", "hnsw")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(EngineSettings):
     """The choices of the local engine.
 
     Attributes:
@@ -46,14 +47,3 @@ class Settings:
     def too_many_recent(self, recent: int, folded: int) -> bool:
         """Whether recent vectors should be folded: a share of those folded, so that adding many stays linear."""
         return recent > max(self.fold_at, folded // 8)
-
-
-def settings_from(options: dict[str, Any]) -> Settings:
-    """Settings by name; an unknown one is an error."""
-    known = [field.name for field in fields(Settings)]
-    for name in options:
-        if name not in known:
-            raise ConfigError(f"the local engine has no option {name!r}; it has {', '.join(known)}.")
-    settings = Settings(**options)
-    settings.check()
-    return settings

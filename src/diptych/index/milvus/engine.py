@@ -20,7 +20,7 @@ from diptych.index.milvus.filters import one_of
 from diptych.index.milvus.reads import Reader
 from diptych.index.milvus.rows import rows_of, vectors_of
 from diptych.index.milvus.searching import Search
-from diptych.index.milvus.settings import settings_from
+from diptych.index.milvus.settings import Settings
 from diptych.index.milvus.snapshot import write_snapshot
 from diptych.index.remote.naming import stored_name
 from diptych.index.remote.narrowing import narrowed
@@ -38,7 +38,8 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
         url: the address of the server, http://USER:PASSWORD@HOST:PORT/DATABASE.
         **options: those of `Settings`.
     """
-    settings, name = settings_from(options), stored_name(place)
+    settings = Settings.from_options(options, engine="the engine milvus", besides=("url",))
+    name = stored_name(place)
     connection = Connection(url)
     try:
         with connection.client() as client:

@@ -1,9 +1,10 @@
 """How vectors are kept and searched: fixed when an index is created and kept with it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from diptych.errors import ConfigError
+from diptych.index.settings import EngineSettings
 
 Structure = Literal["hnsw", "flat", "ivf_sq8", "diskann"]
 STRUCTURES: tuple[Structure, ...] = ("hnsw", "flat", "ivf_sq8", "diskann")
@@ -12,7 +13,7 @@ WIDEST = 32_768
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(EngineSettings):
     """The choices of this engine.
 
     Attributes:
@@ -40,18 +41,15 @@ class Settings:
         """Refuse values out of range."""
         if self.structure not in STRUCTURES:
             raise ConfigError(f"structure is {self.structure!r}; choose one of {', '.join(STRUCTURES)}.")
-        for name, least, most in (
-            ("links", 2, 2_048),
-            ("ef_construction", 1, 65_536),
-            ("ef_search", 1, 16_384),
-            ("clusters", 1, 65_536),
-            ("probes", 1, 65_536),
-            ("shards", 1, 64),
-            ("replicas", 1, 1_000),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or not least <= value <= most:
-                raise ConfigError(f"{name} is {value!r}; it must be a whole number between {least} and {most}.")
+        self.check_between(
+            links=(2, 2_048),
+            ef_construction=(1, 65_536),
+            ef_search=(1, 16_384),
+            clusters=(1, 65_536),
+            probes=(1, 65_536),
+            shards=(1, 64),
+            replicas=(1, 1_000),
+        )
 
     def to_build(self) -> dict[str, Any]:
         """What the server is told when it builds the structure."""
@@ -74,14 +72,3 @@ class Settings:
             "diskann": {"search_list": kept},
         }
         return {"metric_type": "IP", "params": given.get(self.structure, {})}
-
-
-def settings_from(options: dict[str, Any]) -> Settings:
-    """Settings by name; an unknown one is an error."""
-    known = [field.name for field in fields(Settings)]
-    for name in options:
-        if name not in known:
-            raise ConfigError(f"the engine milvus has no option {name!r}; it has url, {', '.join(known)}.")
-    settings = Settings(**options)
-    settings.check()
-    return settings

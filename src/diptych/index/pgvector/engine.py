@@ -14,7 +14,7 @@ from diptych.index.pgvector.connections import Connections
 from diptych.index.pgvector.filters import to_postgresql
 from diptych.index.pgvector.libraries import as_array, psycopg
 from diptych.index.pgvector.searching import Search
-from diptych.index.pgvector.settings import settings_from
+from diptych.index.pgvector.settings import Settings
 from diptych.index.pgvector.writes import insert, remove
 from diptych.index.remote.naming import stored_name
 from diptych.index.remote.narrowing import narrowed
@@ -29,7 +29,8 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
         url: the address of the database, postgresql://USER:PASSWORD@HOST:PORT/DATABASE.
         **options: those of `Settings`.
     """
-    settings, name = settings_from(options), stored_name(place)
+    settings = Settings.from_options(options, engine="the engine pgvector", besides=("url",))
+    name = stored_name(place)
     connections = _connections(url)
     try:
         with connections.transaction() as connection:
