@@ -5,6 +5,7 @@ has no transactions beyond that: of two processes that add the same id at the sa
 """
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,8 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
     """
     settings = Settings.from_options(options, engine="the engine milvus", besides=("url",))
     name = stored_name(place)
-    connection = Connection(url)
-    try:
-        with connection.client() as client:
-            schema.make_collection(client, name, identity, settings)
-    finally:
-        connection.close()
+    with closing(Connection(url)) as connection, connection.client() as client:
+        schema.make_collection(client, name, identity, settings)
     return MilvusIndex(place, url)
 
 

@@ -1,17 +1,13 @@
 """The collection of an index; who made its vectors is written in its description."""
 
-import json
-from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from diptych.errors import ConfigError, DataError
 from diptych.index.checks import LONGEST_NAME
-from diptych.index.identity import Identity, Maker
+from diptych.index.identity import Identity
 from diptych.index.milvus.library import pymilvus
 from diptych.index.milvus.settings import WIDEST, Settings
-
-FORMAT = 1
+from diptych.index.remote.head import parse_head, write_head
 
 
 def make_collection(client: Any, name: str, identity: Identity, settings: Settings) -> None:  # noqa: ANN401
@@ -20,8 +16,8 @@ def make_collection(client: Any, name: str, identity: Identity, settings: Settin
         raise ConfigError(f"dimension is {identity.dimension}; Milvus stores vectors of at most {WIDEST} numbers.")
     refuse_existing(client, name)
     types = pymilvus().DataType
-    head = {"diptych": FORMAT, "identity": asdict(identity), "settings": asdict(settings)}
-    schema = client.create_schema(auto_id=False, enable_dynamic_field=False, description=json.dumps(head))
+    head = write_head(identity, settings)
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False, description=head)
     schema.add_field("id", types.VARCHAR, is_primary=True, max_length=LONGEST_NAME)
     schema.add_field("modality", types.VARCHAR, max_length=LONGEST_NAME)
     schema.add_field("vector", types.FLOAT_VECTOR, dim=max(2, identity.dimension))
@@ -42,19 +38,5 @@ def refuse_existing(client: Any, name: str) -> None:  # noqa: ANN401 - see libra
 
 def read_head(client: Any, name: str, place: str) -> tuple[Identity, Settings]:  # noqa: ANN401 - see library.py
     """What was fixed when the index was created."""
-    head: Any = {}
-    if client.has_collection(name):
-        with suppress(json.JSONDecodeError):  # somebody else's
-            head = json.loads(client.describe_collection(name)["description"] or "{}")
-    if not isinstance(head, dict) or "diptych" not in head:
-        raise DataError(
-            f"there is no index stored as {name} in Milvus at {place};"
-            " run `diptych index MODEL DATASET --out INDEX` to make one."
-        )
-    if head["diptych"] != FORMAT:
-        raise DataError(
-            f"{name} is of format {head['diptych']}, this version reads {FORMAT};"
-            " run `diptych index MODEL DATASET --out INDEX` to build it again."
-        )
-    given = head["identity"]
-    return Identity(Maker(**given["maker"]), given["dimension"], given["metric"]), Settings(**head["settings"])
+    text = client.describe_collection(name)["description"] if client.has_collection(name) else None
+    return parse_head(text, Settings, name, f"Milvus at {place}")

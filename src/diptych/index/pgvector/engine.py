@@ -1,5 +1,6 @@
 """The engine that keeps an index in PostgreSQL: a table, its transactions, and pgvector's graph."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,8 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
     """
     settings = Settings.from_options(options, engine="the engine pgvector", besides=("url",))
     name = stored_name(place)
-    connections = _connections(url)
-    try:
-        with connections.transaction() as connection:
-            schema.make_table(connection, name, identity, settings)
-    finally:
-        connections.close()
+    with closing(_connections(url)) as connections, connections.transaction() as connection:
+        schema.make_table(connection, name, identity, settings)
     return PgvectorIndex(place, url)
 
 

@@ -4,17 +4,13 @@ The table is made and filled without a graph: building one over all vectors at o
 it. `optimise` builds it, and PostgreSQL keeps it up to date from then on.
 """
 
-import json
-from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from diptych.errors import ConfigError, DataError
-from diptych.index.identity import Identity, Maker
+from diptych.index.identity import Identity
 from diptych.index.pgvector.libraries import psycopg
 from diptych.index.pgvector.settings import WIDEST, WIDEST_GRAPH, Settings
-
-FORMAT = 1
+from diptych.index.remote.head import parse_head, write_head
 
 
 def make_table(connection: Any, name: str, identity: Identity, settings: Settings) -> None:  # noqa: ANN401
@@ -37,28 +33,14 @@ def make_table(connection: Any, name: str, identity: Identity, settings: Setting
                 sql.Identifier(_index_name(name, column)), sql.Identifier(name)
             )
         )
-    head = {"diptych": FORMAT, "identity": asdict(identity), "settings": asdict(settings)}
-    connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(sql.Identifier(name), sql.Literal(json.dumps(head))))
+    head = write_head(identity, settings)
+    connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(sql.Identifier(name), sql.Literal(head)))
 
 
 def read_head(connection: Any, name: str, place: str) -> tuple[Identity, Settings]:  # noqa: ANN401 - see libraries.py
     """What was fixed when the index was created."""
     row = connection.execute("SELECT obj_description(to_regclass(%s), 'pg_class')", [f'"{name}"']).fetchone()
-    head: Any = {}
-    with suppress(json.JSONDecodeError):  # somebody else's
-        head = json.loads(row[0] or "{}")
-    if not isinstance(head, dict) or "diptych" not in head:
-        raise DataError(
-            f"there is no index stored as {name} in PostgreSQL at {place};"
-            " run `diptych index MODEL DATASET --out INDEX` to make one."
-        )
-    if head["diptych"] != FORMAT:
-        raise DataError(
-            f"{name} is of format {head['diptych']}, this version reads {FORMAT};"
-            " run `diptych index MODEL DATASET --out INDEX` to build it again."
-        )
-    given = head["identity"]
-    return Identity(Maker(**given["maker"]), given["dimension"], given["metric"]), Settings(**head["settings"])
+    return parse_head(row[0], Settings, name, f"PostgreSQL at {place}")
 
 
 def make_graph(connection: Any, name: str, identity: Identity, settings: Settings) -> None:  # noqa: ANN401
