@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, assert_never
 
+from diptych.index.filters.patterns import regex_of
 from diptych.index.filters.syntax import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value, kind_of
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -67,12 +68,4 @@ def _alike(found: Any, value: Value) -> bool:  # noqa: ANN401 - whatever JSON ca
 
 @lru_cache(maxsize=64)
 def _regex(pattern: str) -> re.Pattern[str]:
-    parts = {"%": ".*", "_": "."}
-    body = "".join(parts.get(sign) or _either_case(sign) for sign in pattern)
-    return re.compile(body, re.DOTALL)
-
-
-def _either_case(sign: str) -> str:
-    if sign.isascii() and sign.isalpha():
-        return f"[{sign.lower()}{sign.upper()}]"
-    return re.escape(sign)
+    return re.compile(regex_of(pattern), re.DOTALL)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, assert_never
 
+from diptych.index.filters.patterns import regex_of
 from diptych.index.filters.syntax import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value, kind_of
 
 _TYPES = {"text": "string", "number": "number", "boolean": "boolean"}
@@ -38,8 +39,8 @@ def to_postgresql(condition: Condition) -> tuple[str, list[Any]]:
                 return test(key, kind_of(value), sign, value)
             case In(key, values):
                 return within(key, values)
-            case Like(key, pattern):
-                return test(key, "text", "~", _regex(pattern))
+            case Like(key, pattern):  # its own LIKE knows the backslash, and no way to match only A to Z in either case
+                return test(key, "text", "~", f"^{regex_of(pattern)}$")
             case _:
                 assert_never(part)
 
@@ -83,15 +84,3 @@ def _nested(path: tuple[str, ...], value: object) -> object:
     for name in reversed(path):
         value = {name: value}
     return value
-
-
-def _regex(pattern: str) -> str:
-    """A pattern as a regular expression: LIKE knows the backslash, and no way to match only A to Z in either case."""
-    parts = {"%": ".*", "_": "."}
-    return "^" + "".join(parts.get(sign) or _either_case(sign) for sign in pattern) + "$"
-
-
-def _either_case(sign: str) -> str:
-    if sign.isascii() and sign.isalpha():
-        return f"[{sign.lower()}{sign.upper()}]"
-    return "\\" + sign if sign.isascii() and not sign.isalnum() else sign
