@@ -22,6 +22,7 @@ from diptych.cli.info import info
 from diptych.cli.ingest import ingest
 from diptych.cli.methods_ import methods
 from diptych.cli.probe import probe
+from diptych.cli.reliability import reliability
 from diptych.cli.remove import remove
 from diptych.cli.reproduce import reproduce
 from diptych.cli.search import search
@@ -41,7 +42,7 @@ for command in (info, ingest, probe, compare, curve, fit, evaluate, embed, embed
     app.command()(command)
 for finished in (export, card):
     app.command()(finished)
-for searching in (index, search, add, remove, serve):
+for searching in (index, search, add, remove, reliability, serve):
     app.command()(searching)
 
 

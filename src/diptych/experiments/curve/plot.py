@@ -5,32 +5,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from diptych.arrays import Floats
-from diptych.atomic import atomic_file
+from diptych.drawing import COLOURS, drawing_style, save_drawing
 from diptych.experiments.curve.counts import ALL_LABELS, places
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # told apart by everybody
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # not as many as colours, so that pairs repeat late
 _MOST_DIRECTIONS = 2  # beyond that only the average is drawn; the Markdown has the rest
-_FORMATS: dict[str, dict[str, Any]] = {
-    "svg": {"metadata": {"Date": None, "Creator": None}},
-    "png": {"metadata": {"Software": None}, "dpi": 150},
-}
 
 
 def write_plots(folder: Path, results: Mapping[str, Any]) -> None:
     """Write `curve.svg` and `curve.png`; the same results give the same bytes."""
-    # Ids from a fixed salt, letters as shapes, and no name read as a formula: the same everywhere.
-    with rc_context({"svg.hashsalt": "diptych", "svg.fonttype": "path", "text.parse_math": False, "font.size": 9}):
+    with drawing_style():
         figure = draw(results)
-        for kind, options in _FORMATS.items():
-            with atomic_file(folder / f"curve.{kind}") as temporary:
-                figure.savefig(temporary, format=kind, **options)
+        for kind in ("svg", "png"):
+            save_drawing(figure, folder / f"curve.{kind}")
 
 
 def draw(results: Mapping[str, Any]) -> Figure:
@@ -60,7 +52,7 @@ def _panel(axes: Axes, results: Mapping[str, Any], column: str) -> None:
     across = places(counts, kept[-1])
     level = results["chance"] if column == "average" else results["chance"][column]
     for number, (name, block) in enumerate(results["methods"].items()):
-        colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+        colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
         mean, low, high, spread = _series(block["points"], counts, column)
         axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
         look = {"linestyle": "--"} if block["label_free"] else {"marker": marker, "markersize": 4}

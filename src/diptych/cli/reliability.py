@@ -1,0 +1,59 @@
+"""`diptych reliability`: whether an index's probabilities mean what they say."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from diptych.cli.options import AsJson
+from diptych.cli.saying import say
+from diptych.cli.tables import output_console
+from diptych.drawing import drawing_style, save_drawing
+from diptych.errors import DataError
+from diptych.search import Calibration
+from diptych.search.building import CALIBRATION_FILE
+from diptych.search.calibration import read_calibration
+from diptych.search.reliability import TOP
+from diptych.search.reliability_plot import draw_reliability
+
+
+def reliability(
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="An index's folder.")],
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curves into a .svg or .png.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far probabilities are from what was seen on test items, when the index was built."""
+    calibration = read_calibration(index / CALIBRATION_FILE)
+    if not any("test" in facts for facts in calibration.facts.values()):
+        raise DataError(
+            f"{index} holds no judged probabilities; they take labelled or paired validation and test items when "
+            "`diptych index` builds it."
+        )
+    if plot is not None:
+        with drawing_style():
+            save_drawing(draw_reliability(calibration), plot)
+        say(Console(stderr=True), f"plot: {plot}")
+    if as_json:
+        typer.echo(json.dumps(calibration.to_json(), indent=2, ensure_ascii=False))
+    else:
+        output_console().print(_table(calibration))
+
+
+def _table(calibration: Calibration) -> Table:
+    belonging = "share a class" if calibration.relevance == "label" else "are of one document"
+    table = Table(
+        title="expected calibration error on test items",
+        caption=f"learned from validation pairs; two items belong together if they {belonging}",
+    )
+    for heading in ("asking → finding", "all pairs", f"best {TOP}", "pairs learned from", "of them belong"):
+        table.add_column(heading, justify="left" if heading.startswith("asking") else "right")
+    for (query, gallery), facts in calibration.facts.items():
+        test = facts.get("test")
+        errors = [f"{test[key]['error']:.3f}" if test else "–" for key in ("all_pairs", f"top_{TOP}")]
+        table.add_row(f"{query} → {gallery}", *errors, f"{facts['pairs']:,}", f"{facts['relevant_share']:.3f}")
+    return table
