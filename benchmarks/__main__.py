@@ -1,7 +1,8 @@
 """Run every benchmark, or those named on the command line, each in a process of its own.
 
 A benchmark is a module `bench_<name>.py` with a function `run()` that returns a dictionary of figures.
-Results go to `benchmarks/results/<name>.json` together with a description of the machine.
+Results go to `benchmarks/results/<name>.json` together with a description of the machine, and from there to
+`docs/benchmarks.md`.
 """
 
 import json
@@ -11,8 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
+from benchmarks.page import HERE, RESULTS, write_page
 
 
 def machine() -> dict[str, object]:
@@ -47,7 +47,9 @@ def run_one(name: str) -> int:
 def main() -> int:
     """Run the named benchmarks; all of them when none is named."""
     names = sys.argv[1:] or sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
-    return max(run_one(name) for name in names)
+    status = max(run_one(name) for name in names)
+    write_page()
+    return status
 
 
 if __name__ == "__main__":

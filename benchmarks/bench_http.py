@@ -8,7 +8,7 @@ browsers careful. The client is a plain loop over sockets that stay open, so tha
 - `rps_<n>`, `p50_ms_<n>`, `p99_ms_<n>`: with n clients at once; `bare_…` the same of the bare handler.
 - `ratio_<n>`: our requests per second over those of the bare handler; 0.8 is wanted. The median over the turns.
 
-The environment may give other sizes: DIPTYCH_BENCH_HTTP=items,seconds,turns (the default is small, for a quick look).
+The environment may give other sizes: DIPTYCH_BENCH_HTTP=items,seconds,turns.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ from diptych.seeding import generator
 
 DIMENSION, K = 256, 10
 CLIENTS = (1, 8, 64)
-SMALL = "10000,2,3"
+SIZES = "10000,3,7"
 VECTORS = "vectors.npy"
 
 
 def run() -> dict[str, Any]:
     """Measure both servers."""
-    items, seconds, turns = (int(value) for value in os.environ.get("DIPTYCH_BENCH_HTTP", SMALL).split(","))
+    items, seconds, turns = (int(value) for value in os.environ.get("DIPTYCH_BENCH_HTTP", SIZES).split(","))
     figures: dict[str, Any] = {"items": items, "dimension": DIMENSION, "k": K, "seconds": seconds, "turns": turns}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

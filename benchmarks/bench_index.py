@@ -11,7 +11,7 @@ flat index of the same vectors, below the size where a graph is built) and is as
 - `memory_mib_per_million`: growth of the process by opening and searching; most of it is files that processes share.
 - `disk_mib_per_million`: the whole folder, truth and derived files.
 
-Sizes are given by the environment: DIPTYCH_BENCH_INDEX=100000,1000000 (the default is small, for a quick look).
+Other sizes may be given by the environment, for a quick look: DIPTYCH_BENCH_INDEX=20000.
 """
 
 import json
@@ -35,12 +35,12 @@ from diptych.seeding import generator
 
 DIMENSION, CLUSTERS, QUERIES, TURNS, K = 256, 1_000, 1_000, 7, 10
 BLOCK = 10_000
-SMALL = "20000"
+SIZES = "100000,1000000"
 
 
 def run() -> dict[str, Any]:
     """Measure every size."""
-    sizes = [int(size) for size in os.environ.get("DIPTYCH_BENCH_INDEX", SMALL).split(",")]
+    sizes = [int(size) for size in os.environ.get("DIPTYCH_BENCH_INDEX", SIZES).split(",")]
     figures: dict[str, Any] = {"sizes": sizes, "dimension": DIMENSION, "k": K}
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:

@@ -72,7 +72,10 @@ def test_the_command_prints_a_table_and_json(gallery):
     assert shown.exit_code == 0
     assert "most frequent class" in shown.stdout
     found = CliRunner().invoke(app, ["probe", str(gallery.path), "--json"])
-    assert json.loads(found.stdout) == probe_features(gallery).to_json()
+    assert json.loads(found.stdout) == [probe_features(gallery).to_json()]
+    page = CliRunner().invoke(app, ["probe", str(gallery.path), str(gallery.path), "--markdown"]).stdout
+    probe = probe_features(gallery).probes[0]
+    assert page.count(f"| image | {ALL} | {probe.columns} | {probe.accuracy:.3f} (") == 2
 
 
 def test_a_split_without_labels_is_told(tmp_path):

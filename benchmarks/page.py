@@ -1,0 +1,113 @@
+"""The page of all figures that were measured, written from `results/*.json` alone."""
+
+import ast
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A figure that should be at least, or at most, some value.
+
+    Attributes:
+        benchmark: whose figure.
+        key: its name there.
+        words: what it is.
+        least: the aim, if larger is better.
+        most: the aim, if smaller is better.
+    """
+
+    benchmark: str
+    key: str
+    words: str
+    least: float | None = None
+    most: float | None = None
+
+    def line(self, results: Mapping[str, Mapping[str, Any]]) -> str | None:
+        """A row of the table; None while it has not been measured."""
+        value = results.get(self.benchmark, {}).get("figures", {}).get(self.key)
+        if value is None:
+            return None
+        aim = f"≥ {self.least:g}" if self.least is not None else f"≤ {self.most:g}"
+        reached = value >= self.least if self.least is not None else value <= (self.most or 0.0)
+        return f"| {self.words} | {aim} | {shown(value)} | {'yes' if reached else '**no**'} | `{self.benchmark}` |"
+
+
+AIMS = (
+    Aim("map", "ratio_sklearn", "MAP of 10,000 × 10,000, times as fast as scikit-learn", least=10),
+    Aim("map", "ratio_torchmetrics", "the same, times as fast as torchmetrics", least=10),
+    Aim("cca", "ratio_cca_zoo", "CCA of 2,173 pairs, times as fast as cca-zoo", least=1),
+    Aim("cca", "kcca_ratio_cca_zoo", "KCCA of 2,173 pairs, times as fast as cca-zoo", least=1),
+    Aim("rbm", "ratio", "Gaussian RBM, times as fast as scikit-learn's in single precision", least=3),
+    Aim("second_stage", "seconds_for_5000_steps", "5,000 steps of CDMLMR's multi-task network, seconds", most=60),
+    Aim("second_stage", "ratio_library", "a step, times as fast as one of pytorch-metric-learning's parts", least=1),
+    Aim(
+        "ingest",
+        "nuswide_2000_images_per_s",
+        "the NUS-WIDE recipe on two cores, pictures a second",
+        least=40,
+    ),
+    Aim("ingest", "encoder_overhead", "the convolutional encoder's time over its bare network's, less 1", most=0.2),
+    Aim("index", "single_ratio_1000000", "one query in 1,000,000 vectors, rate over bare faiss's", least=0.9),
+    Aim("index", "single_ratio_100000", "one query in 100,000 vectors, rate over bare faiss's", least=0.9),
+    Aim("index", "open_s_1000000", "opening an index of 1,000,000 until the first answer, seconds", most=2),
+    *(
+        Aim("http", f"ratio_{n}", f"requests a second, {n} client{'s' * (n > 1)}, over a bare handler's", least=0.8)
+        for n in (1, 8, 64)
+    ),
+)
+
+
+def write_page() -> None:
+    """Write docs/benchmarks.md."""
+    PAGE.write_text(render(), encoding="utf-8")
+
+
+def render() -> str:
+    """The page."""
+    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))}
+    lines = [
+        "# Speed",
+        "",
+        "Every claim is a ratio against a peer that was measured in the same run, on the machine named below. "
+        "`make bench` measures all of it again and writes this page; `python -m benchmarks NAME` measures one.",
+        "",
+        "| what | aim | measured | reached | benchmark |",
+        "| --- | ---: | ---: | --- | --- |",
+        *(line for aim in AIMS if (line := aim.line(results)) is not None),
+    ]
+    for name, found in results.items():
+        lines += ["", f"## {name}", "", *_described(name), "", f"Measured on {_machine(found['machine'])}.", ""]
+        lines += ["| figure | |", "| --- | ---: |"]
+        lines += [f"| `{key}` | {shown(value)} |" for key, value in found["figures"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def shown(value: object) -> str:
+    """A figure as a person reads it: four digits of a number, thousands apart."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{', '.join(f'{each:,}' for each in value)}" if isinstance(value, list) else str(value)
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def _described(name: str) -> list[str]:
+    """What a benchmark says of itself; read, not imported, for its peers need not be installed to write a page."""
+    text = ast.get_docstring(ast.parse((HERE / f"bench_{name}.py").read_text(encoding="utf-8"))) or ""
+    return text.splitlines()
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    return f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {machine['system']}"
+
+
+if __name__ == "__main__":
+    write_page()
