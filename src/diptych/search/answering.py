@@ -14,6 +14,8 @@ from diptych.search.embedding import Direction, directions
 from diptych.search.queries import Answer, Hit, Query
 from diptych.search.raw_parts import RawParts
 
+_NO_MEDIA = object()
+
 
 @dataclass(frozen=True)
 class Page:
@@ -97,7 +99,7 @@ class Answerer:
     def _search(
         self, query: Query, directions: Sequence[Direction], into: str | None, k: int, offset: int
     ) -> list[Found]:
-        vectors = np.stack([direction.vector for direction in directions])
+        vectors = np.array([direction.vector for direction in directions])
         return self.index.search(
             vectors, k, where=query.where, modality=into, offset=offset, with_metadata=True, maker=self.maker
         )
@@ -130,7 +132,9 @@ class Answerer:
 
 def public(metadata: dict[str, Any]) -> dict[str, Any]:
     """What may be shown of an item's metadata: not by which name its picture is stored."""
-    return {key: value for key, value in metadata.items() if key != "media"} | {"has_media": "media" in metadata}
+    shown = metadata.copy()
+    shown["has_media"] = shown.pop("media", _NO_MEDIA) is not _NO_MEDIA
+    return shown
 
 
 def _cut(hits: Sequence[Hit], least: float) -> Page:

@@ -90,7 +90,7 @@ def _direction(query: Query, rows: Sequence[tuple[str, Singles] | None]) -> Dire
     present = [row for row in rows if row is not None]
     weights = [part.weight for part in query.parts]
     try:
-        vector = mixed(np.stack([code for _, code in present]), weights)
+        vector = mixed(np.array([code for _, code in present]), weights)
     except DiptychError as error:
         return error
     leading = dominant(weights)

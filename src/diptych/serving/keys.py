@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from typing import Any
 
 from fastapi import Request, Security
 from fastapi.security import HTTPBearer
@@ -9,6 +10,9 @@ from fastapi.security import HTTPBearer
 from diptych.serving.problems import Problem
 from diptych.serving.settings import ServingSettings
 
+_SCHEME = "HTTPBearer"
+NEEDS_KEY: dict[str, Any] = {"security": [{_SCHEME: []}]}
+"""What the description says of routes that check a reader by hand."""
 _ASK = {"WWW-Authenticate": 'Bearer realm="diptych"'}
 
 
@@ -67,27 +71,33 @@ def keys_of(request: Request) -> Keys:
     return keys
 
 
+def key_in(request: Request) -> str | None:
+    """The key that a request carries."""
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return key if key and scheme.lower() == "bearer" else None
+
+
+def check_reader(request: Request) -> None:
+    """Refuse whoever may not search: for routes that call it by hand, since a dependency costs them time."""
+    keys_of(request).check_read(key_in(request))
+
+
 class _Bearer(HTTPBearer):
-    """Takes a key from a request; it is both the documented scheme and the check, for every dependency costs time."""
+    """The scheme as the description of the interface has it."""
 
     def __init__(self) -> None:
         description = "The read key or the write key of this server."
-        super().__init__(auto_error=False, scheme_name="HTTPBearer", description=description)
-
-    async def key_in(self, request: Request) -> str | None:
-        """The key that a request carries."""
-        found = await super().__call__(request)
-        return None if found is None else found.credentials
+        super().__init__(auto_error=False, scheme_name=_SCHEME, description=description)
 
 
 class _MayRead(_Bearer):
     async def __call__(self, request: Request) -> None:  # type: ignore[override]
-        keys_of(request).check_read(await self.key_in(request))
+        check_reader(request)
 
 
 class _MayWrite(_Bearer):
     async def __call__(self, request: Request) -> None:  # type: ignore[override]
-        keys_of(request).check_write(await self.key_in(request))
+        keys_of(request).check_write(key_in(request))
 
 
 MAY_READ, MAY_WRITE = Security(_MayRead()), Security(_MayWrite())

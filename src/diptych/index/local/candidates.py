@@ -41,4 +41,5 @@ def _completed(found: Integers, segment: Segment, queries: Singles, k: int, choi
 
 def _real(found: Integers) -> list[Integers]:
     """Rows without the -1 that fill them up."""
-    return [row[row >= 0] for row in found]
+    real = found >= 0
+    return list(found) if real.all() else [row[kept] for row, kept in zip(found, real, strict=True)]

@@ -43,7 +43,7 @@ def _searched(vectors: Singles, queries: Singles, k: int, choice: Choice | None)
             allowed = choice.mask[found]
             clear &= allowed
             found = np.where(allowed, found, -1)
-        ready = np.count_nonzero(clear, axis=1) >= k
+        ready = clear.sum(axis=1) >= k
         if fetch == count or ready.all():
             done.append((waiting, found))
             return _padded(done, len(queries))

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from diptych.search import QueryPart
-from diptych.serving.keys import MAY_READ
+from diptych.serving.keys import NEEDS_KEY, check_reader
 from diptych.serving.openapi import body_of
 from diptych.serving.problems import not_found
 from diptych.serving.reading import asked_in, query_of
@@ -14,7 +14,7 @@ from diptych.serving.routes.answers import ItemId, engine_of, errors, settings_o
 from diptych.serving.schemas import LONGEST_TEXT, Options, SearchAnswer, SearchForm, SearchRequest
 from diptych.serving.showing import shown_answer
 
-router = APIRouter(prefix="/v1", tags=["search"], dependencies=[MAY_READ])
+router = APIRouter(prefix="/v1", tags=["search"])
 
 
 class WordsQuery(Options):
@@ -23,9 +23,10 @@ class WordsQuery(Options):
     q: Annotated[str, Query(min_length=1, max_length=LONGEST_TEXT, description="Words.")]
 
 
-@router.get("/search", responses=errors(), response_model=SearchAnswer)
+@router.get("/search", responses=errors(), openapi_extra=NEEDS_KEY, response_model=SearchAnswer)
 async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) -> Response:
     """Search by words."""
+    check_reader(request)
     asked = query_of((QueryPart("text", query.q),), query, settings_of(request))
     return shown_answer(await engine_of(request).search(asked))
 
@@ -33,17 +34,19 @@ async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) 
 @router.post(
     "/search",
     responses=errors(body=True),
-    openapi_extra=body_of(SearchRequest, SearchForm),
+    openapi_extra=body_of(SearchRequest, SearchForm) | NEEDS_KEY,
     response_model=SearchAnswer,
 )
 async def search(request: Request) -> Response:
     """Search by words, pictures and items together, each with a weight."""
+    check_reader(request)
     return shown_answer(await engine_of(request).search(await asked_in(request, settings_of(request))))
 
 
-@router.get("/similar/{id:path}", responses=errors(404), response_model=SearchAnswer)
+@router.get("/similar/{id:path}", responses=errors(404), openapi_extra=NEEDS_KEY, response_model=SearchAnswer)
 async def similar(id: ItemId, request: Request, query: Annotated[Options, Query()]) -> Response:
     """More like an item, the item itself left out."""
+    check_reader(request)
     engine = engine_of(request)
     if await engine.read(lambda searcher: searcher.get(id)) is None:
         raise not_found(id)
