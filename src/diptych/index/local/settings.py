@@ -28,7 +28,7 @@ class Settings(EngineSettings):
     exact_below: int = 50_000
     links: int = 16
     ef_construction: int = 64
-    ef_search: int = 64
+    ef_search: int = 128
     fold_at: int = 10_000
 
     def check(self) -> None:
