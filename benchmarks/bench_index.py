@@ -9,6 +9,7 @@ flat index of the same vectors, below the size where a graph is built) and is as
 - `recall_at_10`: against exact search over all vectors; `bare_recall_at_10` is that of faiss alone.
 - `single_ratio`: our rate over that of bare faiss, one query a call; `batch_ratio` with all queries in one call.
 - `memory_mib_per_million`: growth of the process by opening and searching; most of it is files that processes share.
+- `graph_mb_per_million`: the graph with its 8-bit codes alone, as a file of it is.
 - `disk_mib_per_million`: the whole folder, truth and derived files.
 
 Other sizes may be given by the environment, for a quick look: DIPTYCH_BENCH_INDEX=20000.
@@ -106,6 +107,7 @@ def tell(folder: str, size: str) -> None:
         figures = {
             "structure": structure,
             "open_s": opened,
+            "graph_mb_per_million": sum(path.stat().st_size for path in graphs_of(Path(folder))) / int(size),
             "memory_mib_per_million": held / 2**20 / int(size) * 1e6,
             "recall_at_10": recall(ours, truth),
             "bare_recall_at_10": recall(bare.search(queries, K)[1].tolist(), truth),
@@ -116,7 +118,7 @@ def tell(folder: str, size: str) -> None:
 
 def bare_index(folder: Path, size: int, index: LocalIndex) -> tuple[Any, str]:
     """Faiss alone: the same graph, or the same vectors in a flat index."""
-    graphs = list(folder.rglob("neighbours.faiss"))
+    graphs = graphs_of(folder)
     if graphs:
         bare = faiss.read_index(str(graphs[0]))
         bare.hnsw.efSearch = index.settings.ef_search
@@ -125,6 +127,11 @@ def bare_index(folder: Path, size: int, index: LocalIndex) -> tuple[Any, str]:
     for number, start in enumerate(range(0, size, BLOCK)):
         bare.add(block(number)[: size - start])
     return bare, "flat"
+
+
+def graphs_of(folder: Path) -> list[Path]:
+    """The files of the graphs."""
+    return list(folder.rglob("neighbours.faiss"))
 
 
 def exact(queries: Singles, size: int) -> list[list[int]]:
