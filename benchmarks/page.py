@@ -76,7 +76,7 @@ def render() -> str:
     lines = [
         "# Speed",
         "",
-        "Every claim is a ratio against a peer that was measured in the same run, on the machine named below. "
+        "Wherever there is a peer, it was measured in the same run, and the claim is a ratio. "
         "`make bench` measures all of it again and writes this page; `python -m benchmarks NAME` measures one.",
         "",
         "| what | aim | measured | reached | benchmark |",

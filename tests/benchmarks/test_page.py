@@ -27,3 +27,6 @@ def test_an_aim_that_is_missed_is_said_to_be(tmp_path, monkeypatch):
 def test_every_aim_is_of_a_benchmark_that_exists(aim):
     assert (Path(page.__file__).parent / f"bench_{aim.benchmark}.py").exists()
     assert (aim.least is None) != (aim.most is None)
+    measured = page.RESULTS / f"{aim.benchmark}.json"
+    if measured.exists():  # a figure that was renamed must not take its claim along
+        assert aim.key in json.loads(measured.read_text())["figures"]

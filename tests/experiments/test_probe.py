@@ -1,6 +1,7 @@
 """Features are probed as an independent logistic regression would tell their classes."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,8 +79,12 @@ def test_the_command_prints_a_table_and_json(gallery):
     assert page.count(f"| image | {ALL} | {probe.columns} | {probe.accuracy:.3f} (") == 2
 
 
-def test_a_split_without_labels_is_told(tmp_path):
-    draft = synthetic.draft(("image", "text"))
-    dataset = synthetic.write(tmp_path / "data", draft)
-    with pytest.raises(DataError, match="'nowhere'"):
-        probe_features(dataset, split="nowhere")
+def test_what_cannot_be_probed_is_told(tmp_path):
+    draft = synthetic.draft()
+    bare = [None if split == "test" else label for split, label in zip(draft.splits, draft.labels, strict=True)]
+    unlabelled = synthetic.write(tmp_path / "unlabelled", replace(draft, labels=bare))
+    with pytest.raises(DataError, match="no labelled item of the split 'test' has 'image'"):
+        probe_features(unlabelled)
+    several = [[label, draft.classes[0]] for label in draft.labels]
+    with pytest.raises(DataError, match="carries 2 labels"):
+        probe_features(synthetic.write(tmp_path / "several", replace(draft, labels=several)))

@@ -257,6 +257,20 @@ def test_no_folder_no_index(tmp_path) -> None:
         Searcher.open(tmp_path)
 
 
+def test_a_broken_road_does_not_close_the_others(searcher, monkeypatch, caplog):
+    embed = type(searcher._raw).embed
+
+    def broken(raw, modality, items):
+        if modality == "image":
+            raise DataError("there is no file encoder.onnx.")
+        return embed(raw, modality, items)
+
+    monkeypatch.setattr(type(searcher._raw), "embed", broken)
+    searcher.warm()
+    assert "cannot be asked with a new image: there is no file encoder.onnx" in caplog.text
+    assert searcher.search([QueryPart("text", "red")], into="image").hits
+
+
 def test_warming_up_takes_every_road_once(searcher, monkeypatch):
     taken, embed = [], type(searcher._model).embed
 

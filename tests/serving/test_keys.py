@@ -26,6 +26,22 @@ def test_reading_needs_one_of_the_keys(serve, address) -> None:
         assert client("GET", address, headers={"Authorization": b"Bearer " + right}).status_code == 200
 
 
+def routes_of(app):
+    """Every method and address under /v1, with parameters that are wrong in any case."""
+    for address, ways in app.openapi()["paths"].items():
+        if address.startswith("/v1/"):
+            yield from ((way.upper(), address.replace("{id}", "x") + "?k=oops&limit=oops&size=oops") for way in ways)
+
+
+def test_every_route_asks_for_the_key_before_it_looks_at_the_request(serve):
+    client = serve(read_key="r", write_key="w")
+    routes = list(routes_of(client.app))
+    assert len(routes) > 8
+    for method, address in routes:
+        answer = client(method, address, content=b"{not json")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "key_needed"), (method, address)
+
+
 def test_posting_a_query_is_reading(serve) -> None:
     client = serve(read_key="r")
     body = {"parts": [{"kind": "text", "text": "red"}]}

@@ -22,7 +22,10 @@ def reproduce(
         Path, typer.Option("--out", "-o", metavar="REPORT", help="The folder for the page; run again to go on.")
     ],
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="The released files, or a dataset's folder.")
+        Path | None,
+        typer.Option(
+            "--data", metavar="FOLDER", help="The released files, or a dataset (one under each part's name, for rsicd)."
+        ),
     ] = None,
     seeds: Annotated[str, typer.Option("--seeds", metavar="0,1,2", help="The seeds, with commas.")] = ",".join(
         map(str, SEEDS)

@@ -1,5 +1,6 @@
 """Words and pictures from outside as vectors of the shared space."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from diptych.errors import ConfigError, DataError, DiptychError
 from diptych.methods import Method
 from diptych.search.decoding import decoded, read_file
 
+_log = logging.getLogger("diptych.search")
 _LONGEST_TEXT = 100_000
 _SHOWN = 40
 _BLANK: Mapping[str, Any] = {"text": "a", "image": np.full((64, 64, 3), 255, np.uint8)}
@@ -25,10 +27,16 @@ class RawParts:
         self._folder = folder
 
     def warm(self) -> None:
-        """Take every road from raw items to vectors once, so that nobody's first query waits while networks load."""
+        """Take every road from raw items to vectors once, so that nobody's first query waits while networks load.
+
+        A road that is broken, such as an encoder whose file is gone, is no reason not to take the others.
+        """
         for medium, names in self.media().items():
             for name in names:
-                self.embed(name, [_BLANK[medium]])
+                try:
+                    self.embed(name, [_BLANK[medium]])
+                except DiptychError as error:
+                    _log.warning("this index cannot be asked with a new %s: %s", medium, error)
 
     def media(self) -> dict[str, list[str]]:
         """The modalities of each medium that can be asked with; empty for a model that learned from numbers."""

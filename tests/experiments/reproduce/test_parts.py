@@ -2,10 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 import synthetic
+from diptych.data import write_dataset
 from diptych.errors import ConfigError, DataError
 from diptych.experiments import Watcher, reproduce_study
 from diptych.experiments.reproduce import opening, render_page
@@ -105,9 +107,10 @@ def test_given_parameters_reach_the_methods_and_the_command(described, tmp_path)
 def test_released_files_are_described_once_for_each_part(described, tmp_path, monkeypatch, log):
     asked = []
 
-    def describe(folder, out, *, workers, **options):
+    def describe(folder, out, *, workers, overwrite, **options):
         asked.append((folder.name, options))
-        return synthetic.write(out, synthetic.draft(("image", "text")))
+        drawn = replace(synthetic.draft(("image", "text")), source={"pairs": str(folder / "pairs.jsonl")})
+        return write_dataset(out, drawn, overwrite=overwrite)
 
     monkeypatch.setattr(opening, "_DESCRIBERS", {"rsicd": describe})
     release, out = tmp_path / "release", tmp_path / "out"
@@ -118,6 +121,9 @@ def test_released_files_are_described_once_for_each_part(described, tmp_path, mo
     assert first == again == without
     assert asked == [("release", dict(part.options)) for part in STUDIES["rsicd"].parts]
     assert fits(log) == ["steady", "steady"]
+    (tmp_path / "other").mkdir()
+    reproduce_study("rsicd", out, data=tmp_path / "other", seeds=(0,), methods=("steady",))
+    assert [name for name, _ in asked] == ["release"] * 2 + ["other"] * 2
 
 
 def test_without_data_it_says_where_to_get_them(tmp_path):

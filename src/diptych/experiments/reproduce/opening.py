@@ -58,5 +58,12 @@ def _open(study: Study, part: Part | None, data: Path | None, imported: Path) ->
         # Imported anew each time, so that changed files are noticed; the same files give the same fingerprint.
         return IMPORTERS[study.name](data, imported, overwrite=True)
     if (imported / "dataset.json").exists():  # describing thousands of pictures takes minutes
-        return Dataset.open(imported)
-    return _DESCRIBERS[study.name](data, imported, workers=usable_cores(), **part.options)
+        before = Dataset.open(imported)
+        if _is_from(before, data):
+            return before
+    return _DESCRIBERS[study.name](data, imported, workers=usable_cores(), overwrite=True, **part.options)
+
+
+def _is_from(dataset: Dataset, data: Path) -> bool:
+    """Whether a dataset was made of files in a folder."""
+    return Path(dataset.source.get("pairs", "")).resolve().parent == data.resolve()

@@ -34,7 +34,10 @@ class _Trial:
 
     def __init__(self, visitor: Visitor, searcher: Searcher) -> None:
         self._visitor, self._searcher = visitor, searcher
-        self._words = str(searcher.info()["examples"][0])
+        examples = searcher.info()["examples"]
+        if not examples:
+            raise TrialError("the index holds no texts to take an example from, so there is nothing to try.")
+        self._words = str(examples[0])
         self._best = self._ask(QueryPart("text", self._words), "image")
         if not self._best.hits:
             raise TrialError(f"the index finds no picture for '{self._words}', so there is nothing to try.")
@@ -88,7 +91,9 @@ class _Trial:
     def _filter(self) -> str:
         """A class that the best picture does not have, so that a filter that does nothing is found out."""
         taken = self._best.hits[0].metadata.get("label")
-        label = next(name for name in self._searcher.info()["classes"] if name != taken)
+        label = next((name for name in self._searcher.info()["classes"] if name != taken), None)
+        if label is None:
+            return "there is but one class, so no filter to try"
         quoted = label.replace("'", "''")
         where = f"label = '{quoted}'"
         reply = self._visitor.get("/v1/search", q=self._words, into="image", k=_TOP, where=where)

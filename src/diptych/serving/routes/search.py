@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from diptych.search import QueryPart
-from diptych.serving.keys import NEEDS_KEY, check_reader
+from diptych.serving.keys import MAY_READ, NEEDS_KEY, check_reader
 from diptych.serving.openapi import body_of
 from diptych.serving.problems import not_found
 from diptych.serving.reading import asked_in, query_of
@@ -23,10 +23,9 @@ class WordsQuery(Options):
     q: Annotated[str, Query(min_length=1, max_length=LONGEST_TEXT, description="Words.")]
 
 
-@router.get("/search", responses=errors(), openapi_extra=NEEDS_KEY, response_model=SearchAnswer)
+@router.get("/search", responses=errors(), dependencies=[MAY_READ], response_model=SearchAnswer)
 async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) -> Response:
     """Search by words."""
-    check_reader(request)
     asked = query_of((QueryPart("text", query.q),), query, settings_of(request))
     return shown_answer(await engine_of(request).search(asked))
 
@@ -43,10 +42,9 @@ async def search(request: Request) -> Response:
     return shown_answer(await engine_of(request).search(await asked_in(request, settings_of(request))))
 
 
-@router.get("/similar/{id:path}", responses=errors(404), openapi_extra=NEEDS_KEY, response_model=SearchAnswer)
+@router.get("/similar/{id:path}", responses=errors(404), dependencies=[MAY_READ], response_model=SearchAnswer)
 async def similar(id: ItemId, request: Request, query: Annotated[Options, Query()]) -> Response:
     """More like an item, the item itself left out."""
-    check_reader(request)
     engine = engine_of(request)
     if await engine.read(lambda searcher: searcher.get(id)) is None:
         raise not_found(id)
