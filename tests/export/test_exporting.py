@@ -52,7 +52,7 @@ def test_a_failed_check_leaves_what_was_there(model, exported, monkeypatch) -> N
     assert [path.name for path in exported.parent.iterdir()] == ["exported"]
 
 
-def test_only_a_model_is_overwritten(model, exported, tmp_path) -> None:
+def test_only_an_export_is_overwritten(model, exported, tmp_path) -> None:
     with pytest.raises(DataError, match="already exists; choose another folder or pass --overwrite"):
         export_model(model, exported)
     export_model(model, exported, overwrite=True)
@@ -61,6 +61,25 @@ def test_only_a_model_is_overwritten(model, exported, tmp_path) -> None:
     with pytest.raises(DataError, match="is not a model, so it is not overwritten"):
         export_model(model, tmp_path / "letters", overwrite=True)
     assert (tmp_path / "letters" / "one.txt").read_text() == "dear"
+    (tmp_path / "empty").mkdir()
+    export_model(model, tmp_path / "empty", overwrite=True)
+    assert contents(tmp_path / "empty") == contents(exported)
+
+
+def test_a_trained_model_is_never_overwritten(model, tmp_path) -> None:
+    """An export cannot be fitted further: whoever loses the model to it has lost the training."""
+    trained, other, alias = tmp_path / "trained", tmp_path / "other", tmp_path / "alias"
+    shutil.copytree(model, trained)
+    shutil.copytree(model, other)
+    alias.symlink_to(trained)
+    before = contents(trained)
+    for target in (trained, alias, tmp_path / "other" / ".." / "trained", tmp_path):
+        with pytest.raises(DataError, match="holds the model that is exported, .*; choose another folder"):
+            export_model(trained, target, overwrite=True)
+    with pytest.raises(DataError, match="holds a model that is no export, .*; choose another folder"):
+        export_model(trained, other, overwrite=True)
+    assert contents(trained) == contents(other) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alias", "other", "trained"]
 
 
 def test_an_exported_model_is_not_exported_fitted_saved_or_changed(exported, counts_dataset, tmp_path) -> None:

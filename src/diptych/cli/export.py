@@ -20,7 +20,7 @@ def export(
     dataset: Annotated[
         Path | None, typer.Option("--dataset", metavar="DATASET", help="Check on rows of this dataset too.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an export that is already there.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model as ONNX graphs, one a modality, that need no torch.

@@ -19,7 +19,15 @@ from diptych.export.encoder_export import EncoderExport, export_pipeline
 from diptych.export.onnx_file import onnx_library, to_onnx
 from diptych.export.tracing import trace_method
 from diptych.methods import Method, load_model, model_fingerprint
-from diptych.methods.exported import DOCUMENT, FORMAT, FORMAT_VERSION, ExportedModel, GraphFile, load_exported
+from diptych.methods.exported import (
+    DOCUMENT,
+    FORMAT,
+    FORMAT_VERSION,
+    ExportedModel,
+    GraphFile,
+    is_exported,
+    load_exported,
+)
 from diptych.progress import Progress, silent
 from diptych.state import pack
 from diptych.state_folder import versions
@@ -66,16 +74,16 @@ def export_model(
         model_folder: a saved model.
         out: the folder to make.
         dataset: real rows to check on, beside drawn ones; the one it was fitted on is the natural choice.
-        overwrite: replace a model that is there.
+        overwrite: replace an exported model that is there.
         progress: told how far it is.
 
     Raises:
         ConfigError: when the method has no graph; the message says why.
-        DataError: when a graph's codes differ from the model's by more than 1e-5.
+        DataError: when a graph's codes differ from the model's by more than 1e-5, or the folder holds something else.
     """
     onnx_library()
     target = Path(out)
-    _check_target(target, overwrite=overwrite)
+    _check_target(target, Path(model_folder), overwrite=overwrite)
     model = load_model(model_folder)
     if isinstance(model, ExportedModel):
         raise ConfigError(f"{model_folder} is an exported model already; copy the folder.")
@@ -112,14 +120,19 @@ def export_model(
     return Exported(target, graphs, sizes, checks, encoders.checks, encoders.needs_torch, by_direction)
 
 
-def _check_target(out: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that is in use, before any work is done; only a model may be overwritten."""
+def _check_target(out: Path, model: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that is in use, before any work is done; only an export may be overwritten."""
     if not out.exists():
         return
     if not overwrite:
         raise DataError(f"{out} already exists; choose another folder or pass --overwrite.")
-    if not (out / DOCUMENT).is_file() and not (out.is_dir() and not any(out.iterdir())):
-        raise DataError(f"{out} is not a model, so it is not overwritten; choose another folder.")
+    if model.resolve().is_relative_to(out.resolve()):
+        raise DataError(f"{out} holds the model that is exported, so it is not overwritten; choose another folder.")
+    if is_exported(out) or (out.is_dir() and not any(out.iterdir())):
+        return
+    if (out / DOCUMENT).is_file():
+        raise DataError(f"{out} holds a model that is no export, so it is not overwritten; choose another folder.")
+    raise DataError(f"{out} is not a model, so it is not overwritten; choose another folder.")
 
 
 def _rows(model: Method, dataset: Dataset | None) -> tuple[dict[str, Singles], dict[str, int]]:
