@@ -1,10 +1,11 @@
 """Which function writes a method or a step of one as a graph.
 
 Classes are named by where they live, so that a method is traced without importing those of the others, which may need
-torch. A class of another package has a method `trace` of its own instead.
+torch. A class of another package has a method `trace` of its own instead, which counts for more than what is
+registered for the classes it is derived from.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -44,10 +45,10 @@ def traces_method(place: str) -> Callable[[MethodTracer], MethodTracer]:
 def trace_steps(steps: tuple[Any, ...], rows: Traced) -> Traced:
     """Send traced rows through steps, one after the other."""
     for step in steps:
-        tracer = _found(_STEPS, type(step))
-        if tracer is None and not hasattr(step, "trace"):
+        tracer = _nearest(_STEPS, step)
+        if tracer is None:
             raise ConfigError(f"a step '{type(step).__name__}' has no graph; give its class a method `trace(rows)`.")
-        rows = step.trace(rows) if tracer is None else tracer(step, rows)
+        rows = tracer(rows)
     return rows
 
 
@@ -59,21 +60,23 @@ def trace_method(method: Method, modality: str) -> Traced:
     """
     for name in _TRACERS:
         import_module(f"diptych.export.{name}")
-    tracer = _found(_METHODS, type(method))
-    rows = Traced.rows()
-    own = getattr(method, "trace", None) if tracer is None else partial(tracer, method)
-    if own is None:
+    tracer = _nearest(_METHODS, method)
+    if tracer is None:
         raise ConfigError(
             f"'{method.registry_name}' cannot be exported: nobody wrote down how its codes are computed as a graph; "
             f"give {type(method).__name__} a method `trace(modality, rows)`."
         )
-    traced: Traced = own(modality, rows)
+    traced: Traced = tracer(modality, Traced.rows())
     return traced
 
 
-def _found(known: dict[str, Any], cls: type) -> Any:  # noqa: ANN401
-    for each in cls.__mro__:
+def _nearest(known: Mapping[str, Callable[..., Traced]], traced: Any) -> Callable[..., Traced] | None:  # noqa: ANN401
+    """How something is traced: by the first of its classes that says so itself or has a tracer."""
+    for each in type(traced).__mro__:
+        if "trace" in vars(each):
+            own: Callable[..., Traced] = traced.trace
+            return own
         tracer = known.get(f"{each.__module__}:{each.__qualname__}")
         if tracer is not None:
-            return tracer
+            return partial(tracer, traced)
     return None
