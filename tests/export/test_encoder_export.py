@@ -68,6 +68,13 @@ def test_encoders_travel_with_the_pipeline(pipeline, tmp_path) -> None:
     )
 
 
+def test_folders_of_the_machine_stay_behind(pipeline, tmp_path) -> None:
+    export_pipeline(pipeline, tmp_path / "exported")
+    document = (tmp_path / "exported" / "pipeline.json").read_text()
+    assert str(tmp_path) not in document and "onnx:encoder.onnx+onnx:encoder.onnx+colour-moments" in document
+    assert load_located_pipeline(tmp_path / "exported")[0].of("text").features == "bow:5"
+
+
 def test_a_changed_encoder_is_refused(pipeline, tmp_path) -> None:
     export_pipeline(pipeline, tmp_path / "exported")
     file = next((tmp_path / "exported").glob("encoder-*.onnx"))

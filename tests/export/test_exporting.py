@@ -74,9 +74,9 @@ def test_a_trained_model_is_never_overwritten(model, tmp_path) -> None:
     alias.symlink_to(trained)
     before = contents(trained)
     for target in (trained, alias, tmp_path / "other" / ".." / "trained", tmp_path):
-        with pytest.raises(DataError, match="holds the model that is exported, .*; choose another folder"):
+        with pytest.raises(DataError, match=r"holds the model that is exported, .*; choose another folder"):
             export_model(trained, target, overwrite=True)
-    with pytest.raises(DataError, match="holds a model that is no export, .*; choose another folder"):
+    with pytest.raises(DataError, match=r"holds a model that is no export, .*; choose another folder"):
         export_model(trained, other, overwrite=True)
     assert contents(trained) == contents(other) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["alias", "other", "trained"]
@@ -93,6 +93,16 @@ def test_an_exported_model_is_not_exported_fitted_saved_or_changed(exported, cou
     with pytest.raises(ConfigError, match="has no parameters to set"):
         loaded.set_params(ridge=1.0)
     assert loaded.embed("text", np.ones((1, 20))).any()  # refused before anything was forgotten
+
+
+def test_where_a_model_was_fitted_stays_behind(saved, counts_dataset, tmp_path) -> None:
+    pytest.importorskip("torch")
+    cache = tmp_path / "home" / "stages"
+    model = saved("dcca", counts_dataset, cache=str(cache), device="cpu")
+    export_model(model, tmp_path / "exported")
+    assert str(tmp_path) not in (tmp_path / "exported" / "model.json").read_text()
+    params = load_model(tmp_path / "exported").get_params()
+    assert (params["cache"], params["device"], params["profile"]) == ("auto", "auto", "fast")
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxruntime"])

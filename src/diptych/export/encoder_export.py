@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from diptych.export.checking import ENCODER_TOLERANCE, Check, check_pictures
+from diptych.export.whereabouts import without_folders
 from diptych.features import Pipeline
 from diptych.features.exported_encoders import changed_inside
 from diptych.features.pipeline import FittedModality, save_pipeline
@@ -39,7 +40,8 @@ def export_pipeline(pipeline: Pipeline, folder: Path, progress: Progress = silen
     parts: dict[str, FittedModality] = {}
     for modality, part in pipeline.modalities.items():
         progress("exporting encoders", len(parts), len(pipeline.modalities))
-        parts[modality] = changed_inside(part, _Exporter(modality, files, done))
+        carried = changed_inside(part, _Exporter(modality, files, done))
+        parts[modality] = replace(carried, features=without_folders(part.features))
     exported = Pipeline(parts)
     save_pipeline(exported, folder)
     for file in files.iterdir():

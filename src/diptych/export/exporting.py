@@ -18,6 +18,7 @@ from diptych.export.directions import compares_by_direction
 from diptych.export.encoder_export import EncoderExport, export_pipeline
 from diptych.export.onnx_file import onnx_library, to_onnx
 from diptych.export.tracing import trace_method
+from diptych.export.whereabouts import params_anywhere
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.exported import (
     DOCUMENT,
@@ -99,7 +100,7 @@ def export_model(
             "format_version": FORMAT_VERSION,
             "method": model.registry_name,
             "citation": model.citation,
-            "params": model.get_params(),
+            "params": params_anywhere(model),
             "fingerprint": model_fingerprint(model_folder),
             "similarity": model.similarity,
             "by_direction": by_direction,

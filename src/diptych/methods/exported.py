@@ -48,7 +48,7 @@ class ExportedModel(Method):
         folder: where it lies.
         method: the name of the method.
         cites: the paper that defines the method.
-        params: the parameters it was fitted with.
+        params: the parameters it was fitted with; those that say where have their defaults.
         compares: how codes are compared.
         by_direction: whether the method compares other codes than those of `embed`, which only it can make.
         graphs: by modality.
@@ -86,7 +86,7 @@ class ExportedModel(Method):
         return self.compares
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters it was fitted with."""
+        """The parameters it was fitted with; those that say where have their defaults."""
         return dict(self.params)
 
     def set_params(self, **params: Any) -> NoReturn:  # noqa: ANN401

@@ -9,14 +9,12 @@ from diptych.errors import DataError
 from diptych.experiments.blocks import plain_json
 from diptych.export.card.figures import calibration_figures, retrieval_figures
 from diptych.export.card.limits import limits
+from diptych.export.whereabouts import OF_THE_MACHINE, without_folders
 from diptych.methods import Method, entry, load_model, model_fingerprint, names
 from diptych.methods.exported import DOCUMENT, ExportedModel
 from diptych.search.building import MODEL_FOLDER
 from diptych.search.description import Description, describe_dataset
 from diptych.search.keeper import Keeper
-
-_OF_THE_MACHINE = ("cache", "device")
-"""Parameters that say where it was fitted, not what was."""
 
 
 def model_card(
@@ -68,7 +66,7 @@ def _parameters(model: Method) -> dict[str, Any]:
     record = model.record_
     scores = [trial["score"] for trial in record.get("selection", [])]
     return {
-        "given": {name: value for name, value in model.get_params().items() if name not in _OF_THE_MACHINE},
+        "given": {name: value for name, value in model.get_params().items() if name not in OF_THE_MACHINE},
         "chosen": record.get("chosen", {}),
         "trials": len(scores),
         "validation_map": max(scores) if scores else None,
@@ -103,12 +101,7 @@ def _features(model: Method) -> dict[str, dict[str, str]] | None:
     if model.pipeline_folder is None:
         return None
     written = read_json(model.pipeline_folder / "pipeline.json")["modalities"]
-    return {name: part | {"features": _without_folders(part["features"])} for name, part in written.items()}
-
-
-def _without_folders(features: str) -> str:
-    parts = [part.partition(":") for part in features.split("+")]
-    return "+".join(f"{name}{colon}{Path(argument).name}" for name, colon, argument in parts)
+    return {name: part | {"features": without_folders(part["features"])} for name, part in written.items()}
 
 
 def _protocol(model: Method) -> dict[str, Any]:
