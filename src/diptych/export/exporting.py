@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from diptych.data import Dataset
 from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.errors import ConfigError, DataError
 from diptych.export.checking import Check, check_rows, moved_rows, real_rows
-from diptych.export.directions import compares_by_direction
 from diptych.export.encoder_export import EncoderExport, export_pipeline
 from diptych.export.onnx_file import onnx_library, to_onnx
 from diptych.export.tracing import trace_method
@@ -30,8 +30,11 @@ from diptych.methods.exported import (
     load_exported,
 )
 from diptych.progress import Progress, silent
+from diptych.search.one_space import compares_codes
 from diptych.state import pack
 from diptych.state_folder import versions
+
+_COMPARED = 8
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def export_model(
     with atomic_folder(target, overwrite=overwrite) as folder:
         graphs = _write_graphs(model, rows, folder, progress)
         encoders = _write_pipeline(model, folder, progress)
-        by_direction = compares_by_direction(model, rows)
+        by_direction = _compares_by_direction(model, rows)
         body = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -145,6 +148,12 @@ def _rows(model: Method, dataset: Dataset | None) -> tuple[dict[str, Singles], d
             blocks.append(real_rows(dataset, name))
         rows[name], real[name] = np.concatenate(blocks), sum(map(len, blocks[1:]))
     return rows, real
+
+
+def _compares_by_direction(model: Method, rows: dict[str, Singles]) -> bool:
+    """Whether the method compares other codes in each direction than it embeds, which no graph of codes holds."""
+    few = {name: values[-_COMPARED:] for name, values in rows.items()}
+    return not all(compares_codes(model, one, other, few[one], few[other]) for one, other in permutations(few, 2))
 
 
 def _write_graphs(model: Method, rows: dict[str, Singles], folder: Path, progress: Progress) -> dict[str, GraphFile]:

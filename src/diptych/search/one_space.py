@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 
+from diptych.arrays import Features
 from diptych.data import Dataset
 from diptych.errors import ConfigError
 from diptych.methods import Method
@@ -23,18 +24,22 @@ def check_indexable(model: Method, dataset: Dataset) -> None:
             f"this '{name}' model compares codes by {model.similarity} product, and an index by cosine; fit it with a "
             "setting that uses cosine."
         )
-    if type(model).represent is Method.represent:
-        return
     for query, gallery in permutations(model.modalities, 2):
         part = dataset.everything.having(query, gallery)
         part = part.take(np.arange(min(_ITEMS, len(part))))
         if not len(part):
             continue
-        asked, kept = part.features(query), part.features(gallery)
-        compared = model.represent(query, gallery, asked, kept)
-        plain = model.embed(query, asked), model.embed(gallery, kept)
-        if any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(compared, plain, strict=True)):
+        if not compares_codes(model, query, gallery, part.features(query), part.features(gallery)):
             raise ConfigError(
                 f"this '{name}' model compares {query} with {gallery} in another space than {gallery} with {query}, so "
                 "its items have no single vector to index; use another method, or a setting with one joint space."
             )
+
+
+def compares_codes(model: Method, query: str, gallery: str, asked: Features, kept: Features) -> bool:
+    """Whether what a model compares in one direction is the codes of both sides, on some rows of each."""
+    if type(model).represent is Method.represent:
+        return True
+    compared = model.represent(query, gallery, asked, kept)
+    plain = model.embed(query, asked), model.embed(gallery, kept)
+    return all(np.array_equal(a, b) for a, b in zip(compared, plain, strict=True))
