@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from diptych.errors import ConfigError
-from diptych.export.traced import INPUT, OUTPUT, Draft, Node, Traced
+from diptych.export.traced import Draft, Node, Traced
+from diptych.methods.exported import GRAPH_INPUT, GRAPH_OUTPUT
 
 _OPSET = 17
 _IR_VERSION = 8
@@ -48,13 +49,13 @@ def to_onnx(codes: Traced, dimension: int, width: int, description: str) -> byte
         raise ConfigError(f"the graph has {size / 1e9:.1f} GB of weights; an ONNX file holds at most 2 GB.")
     used = _needed(draft, last.name)
     nodes = [_node(helper, node) for node in used]
-    nodes.append(helper.make_node("Identity", [last.name], [OUTPUT]))
+    nodes.append(helper.make_node("Identity", [last.name], [GRAPH_OUTPUT]))
     single = onnx.TensorProto.FLOAT
     graph = helper.make_graph(
         nodes,
         "codes",
-        [helper.make_tensor_value_info(INPUT, single, ["items", dimension])],
-        [helper.make_tensor_value_info(OUTPUT, single, ["items", width])],
+        [helper.make_tensor_value_info(GRAPH_INPUT, single, ["items", dimension])],
+        [helper.make_tensor_value_info(GRAPH_OUTPUT, single, ["items", width])],
         [onnx.numpy_helper.from_array(values, name) for name, values in _read(draft, used).items()],
         doc_string=description,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-INPUT, OUTPUT = "rows", "codes"
+from diptych.methods.exported import GRAPH_INPUT
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Traced:
     @classmethod
     def rows(cls) -> "Traced":
         """The rows that enter a new graph: float32."""
-        return cls(Draft(), INPUT, "float32")
+        return cls(Draft(), GRAPH_INPUT, "float32")
 
     def like(self, values: Any) -> "Traced":  # noqa: ANN401 - an array or a number
         """A constant of the same graph and type."""

@@ -23,6 +23,7 @@ from diptych.state import unpack
 
 DOCUMENT, FORMAT, FORMAT_VERSION = "model.json", "diptych-exported-model", 1
 GRAPH_INPUT, GRAPH_OUTPUT = "rows", "codes"
+"""What every graph calls what enters it and what leaves it."""
 
 
 @dataclass(frozen=True)
