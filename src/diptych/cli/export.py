@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from diptych.cli.options import AsJson, ModelFolder
+from diptych.cli.saying import say
 from diptych.cli.work_display import work_display_for
 from diptych.data import Dataset
 from diptych.export import Check, Exported, export_model
@@ -36,7 +36,7 @@ def export(
         typer.echo(json.dumps(exported.to_json(), indent=2, ensure_ascii=False))
         return
     for line in _report(exported):
-        messages.print(escape(line), soft_wrap=True, highlight=False)
+        say(messages, line)
 
 
 def _report(exported: Exported) -> list[str]:

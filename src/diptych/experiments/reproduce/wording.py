@@ -1,6 +1,6 @@
 """Numbers, names and tables as Markdown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def show_p(p: float) -> str:
@@ -12,12 +12,12 @@ def show_p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def plain(text: str) -> str:
+def plain(text: object) -> str:
     """Keep a foreign text from being read as markup or from breaking a table."""
-    return " ".join("".join(" " if character in "|`<>" else character for character in text).split())
+    return " ".join("".join(" " if character in "|`<>" else character for character in str(text)).split())
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> list[str]:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] = ()) -> list[str]:
     """The lines of a table; the columns named in `numbers` stand to the right."""
     rule = ["---:" if head in numbers else "---" for head in heads]
     return ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows)]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_UNSAFE = "|`<>\n\r"
+from diptych.experiments.reproduce.wording import plain, table
+
 Card = Mapping[str, Any]
 
 
@@ -23,11 +24,6 @@ def render_card(card: Card) -> str:
         ["## How to use it", "", *_use(card)],
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
-
-
-def plain(text: object) -> str:
-    """Keep a name from being read as markup."""
-    return "".join(" " if character in _UNSAFE else character for character in str(text))
 
 
 def _model(card: Card) -> list[str]:
@@ -141,8 +137,3 @@ def _use(card: Card) -> list[str]:
     commands += ["index MODEL DATASET --out INDEX", "serve INDEX"]
     python = ["from diptych.methods import load_model", "", f'codes = load_model("MODEL").embed("{plain(name)}", rows)']
     return ["```console", *(f"$ diptych {words}" for words in commands), "```", "", "```python", *python, "```"]
-
-
-def table(heads: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """A table in Markdown."""
-    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
