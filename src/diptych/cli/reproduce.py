@@ -37,6 +37,9 @@ def reproduce(
         str | None, typer.Option("--methods", help="Names with commas; the whole line-up by default.")
     ] = None,
     settings: Settings = None,
+    note: Annotated[
+        str, typer.Option("--note", metavar="SENTENCE", help="For the page, such as where given parameters are from.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Rerun the comparison of the CDMLMR paper under two protocols and judge its claims."""
@@ -50,6 +53,7 @@ def reproduce(
             profile=profile,
             methods=names,
             params=split_method_settings(settings or []),
+            note=note,
             watcher=display,
         ),
         _print_verdicts,

@@ -95,7 +95,9 @@ def test_runs_are_told_apart_by_their_description(described, tmp_path):
 
 def test_given_parameters_reach_the_methods_and_the_command(described, tmp_path):
     params = {"cdmlmr": {"noise": 0.25}}
-    found = reproduce_study("rsicd", tmp_path, data=described, seeds=(0,), methods=METHODS, params=params)
+    note = "The noise is that of the first seed."
+    found = reproduce_study("rsicd", tmp_path, data=described, seeds=(0,), methods=METHODS, params=params, note=note)
+    assert f"```\n\n{note}\n" in (tmp_path / "reproduction.md").read_text()
     assert found["command"].endswith("--methods kcca-rbf,kcca-poly,cdmlmr --set cdmlmr.noise=0.25")
     for part, protocol in ((HAND, "inductive"), (CONVOLUTIONAL, "transductive")):
         results = json.loads((tmp_path / part / protocol / "results.json").read_text())

@@ -1,7 +1,7 @@
 """The page of a reproduction, as Markdown that needs nothing else and depends on the findings alone."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diptych.experiments.reproduce.page_claims import claim_lines
@@ -20,15 +20,15 @@ def render_page(content: Mapping[str, Any]) -> str:
     """Write the page from the content of `reproduction.json`."""
     lines = [f"# {content['title']}: the comparison of CDMLMR, run again", "", f"The paper: {content['paper']}", ""]
     if "parts" not in content:
-        return "\n".join([*lines, *_part_lines(content, content["command"])]) + "\n"
+        return "\n".join([*lines, *_part_lines(content, _console(content))]) + "\n"
     lines += [f"- {part['title']}: {_verdict_counts(part)}." for part in content["parts"].values()]
-    lines += ["", content["caveat"], "", *_console(content["command"]), "", *side_by_side_lines(content)]
+    lines += ["", content["caveat"], "", *_console(content), "", *side_by_side_lines(content)]
     for part in content["parts"].values():
         lines += ["", f"## {part['title']}", "", lower_headings("\n".join(_part_lines(part)))]
     return "\n".join(lines) + "\n"
 
 
-def _part_lines(content: Mapping[str, Any], command: str | None = None) -> list[str]:
+def _part_lines(content: Mapping[str, Any], command: Sequence[str] = ()) -> list[str]:
     """All about one dataset; the command is left out where it stands above."""
     lines = [_summary(content), "", *_setting(content, command), "", *claim_lines(content)]
     for protocol in content["protocols"]:
@@ -63,17 +63,19 @@ def _summary(content: Mapping[str, Any]) -> str:
     return f"{counts[0].upper()}{counts[1:]}. {comparable}"
 
 
-def _console(command: str) -> list[str]:
-    return ["```console", f"$ {command}", "```"]
+def _console(content: Mapping[str, Any]) -> list[str]:
+    """The command, and what the person who ran it has to say."""
+    note = plain(content["note"])
+    return ["```console", f"$ {content['command']}", "```", *(["", note] if note else [])]
 
 
-def _setting(content: Mapping[str, Any], command: str | None) -> list[str]:
+def _setting(content: Mapping[str, Any], command: Sequence[str]) -> list[str]:
     dataset, chance = content["dataset"], content["chance"]
     splits = ", ".join(f"{count:,} {name}" for name, count in dataset["splits"].items())
     rows = [[name, each["paper"], plain(each["here"])] for name, each in content["inputs"]["modalities"].items()]
     hours = content["fit_seconds"] / 3600
     lines = [
-        *([*_console(command), ""] if command else []),
+        *([*command, ""] if command else []),
         f"Dataset `{dataset['fingerprint']}`: {splits} items, {len(dataset['classes'])} classes"
         + (f"; {plain(dataset['source'])}." if dataset["source"] else "."),
         f"Seeds {', '.join(map(str, content['seeds']))}. Fitting took {hours:.2f} hours, each run counted as from a "

@@ -34,6 +34,7 @@ def reproduce_study(
     profile: str = PROFILE,
     methods: Sequence[str] | None = None,
     params: Mapping[str, Mapping[str, Any]] | None = None,
+    note: str = "",
     watcher: Watcher | None = None,
 ) -> dict[str, Any]:
     """Rerun the comparison of Huang and Peng (ICME 2017) on one dataset; finished runs are kept and not done twice.
@@ -47,6 +48,7 @@ def reproduce_study(
         profile: how wide and long networks train.
         methods: names; None for the whole line-up.
         params: parameters by method, on top of each method's defaults.
+        note: a sentence for the page, such as where given parameters are from.
         watcher: told what happens.
 
     Returns:
@@ -68,6 +70,7 @@ def reproduce_study(
         for part, dataset in datasets.items()
     ]
     content = found[0] if not chosen.parts else join_parts(chosen, command, found)
+    content["note"] = note
     write_json(folder / "reproduction.json", content)
     write_text(folder / "reproduction.md", render_page(content))
     return content
