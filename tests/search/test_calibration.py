@@ -136,8 +136,9 @@ def test_a_dataset_is_calibrated_in_every_direction_from_validation_alone(dense_
     write_calibration(made, tmp_path / "c.json")
     again = read_calibration(tmp_path / "c.json")
     assert again.to_json() == made.to_json()
-    assert again.probability("image", "text", 0.3) == made.probability("image", "text", 0.3)
-    assert again.probability("image", "sound", 0.3) is None and again.probability(None, "text", 0.3) is None
+    one = np.array([0.3])
+    assert again.probabilities("image", ["text"], one) == made.probabilities("image", ["text"], one) != [None]
+    assert again.probabilities("image", ["sound"], one) == again.probabilities(None, ["text"], one) == [None]
 
 
 def test_test_items_do_not_shape_the_map(dense_dataset, tmp_path) -> None:
@@ -164,4 +165,4 @@ def test_without_labels_partners_belong_together(tmp_path) -> None:
 
 def test_without_validation_there_are_no_probabilities(unjudged_dataset) -> None:
     made = calibrate(create("cca", components=4).fit(unjudged_dataset), unjudged_dataset)
-    assert made.maps == {} and made.probability("image", "text", 0.9) is None
+    assert made.maps == {} and made.probabilities("image", ["text"], np.array([0.9])) == [None]

@@ -141,11 +141,8 @@ def _is_index_of(folder: Path, model: Path, dataset: Dataset) -> bool:
 
 
 def _settle_process() -> None:
-    """Settings that libraries read when they are loaded, here or in worker processes, unless the user made them."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # nets this small gain little from threads, and lose much by waiting
-    # Without these, memory goes back to the system after every layer, which takes as long as the layer itself.
-    os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**32))
-    os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**32))
+    """One thread a process, unless the user decided: nets this small gain little from more, and lose by waiting."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by libraries when they are loaded
 
 
 def show_answers(answers: list[Answer], console: Console) -> None:

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from diptych.cli.info import print_facts
+from diptych.cli.saying import say
 from diptych.cli.work_display import work_display_for
 from diptych.ingest import Ingested, Plan
 from diptych.ingest.assembling import REPORT_FILE
@@ -47,22 +47,18 @@ def run_shown(run: Run, workers: int | None) -> None:
 def _show_plan(plan: Plan, console: Console) -> None:
     columns = plan.columns.to_json()
     if any(columns.values()):
-        _say(console, "columns: " + ", ".join(f"{part}: {column or 'none'}" for part, column in columns.items()))
-    _say(console, f"{len(plan.items):,} items, {len(plan.places):,} pictures in a {plan.source_kind}")
+        say(console, "columns: " + ", ".join(f"{part}: {column or 'none'}" for part, column in columns.items()))
+    say(console, f"{len(plan.items):,} items, {len(plan.places):,} pictures in a {plan.source_kind}")
 
 
 def _show_outcome(made: Ingested, console: Console) -> None:
     if made.resumed:
-        _say(console, "earlier work was taken up")
+        say(console, "earlier work was taken up")
     problems = made.report.problems
     for problem in problems[:_SHOWN_PROBLEMS]:
-        _say(console, str(problem))
+        say(console, str(problem))
     if len(problems) > _SHOWN_PROBLEMS:
-        _say(console, f"… and {len(problems) - _SHOWN_PROBLEMS:,} more")
+        say(console, f"… and {len(problems) - _SHOWN_PROBLEMS:,} more")
     if problems:
         counts = f"{made.report.count('picture'):,} broken pictures, {made.report.count('row'):,} skipped rows"
-        _say(console, f"{counts}; all reasons: {made.dataset.path / REPORT_FILE}")
-
-
-def _say(console: Console, words: str) -> None:
-    console.print(escape(words), soft_wrap=True, highlight=False)
+        say(console, f"{counts}; all reasons: {made.dataset.path / REPORT_FILE}")

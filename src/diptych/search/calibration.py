@@ -45,14 +45,16 @@ class Calibration:
         known = {asker for asker, _ in self.maps}
         return typed(modality) if not by_item and typed(modality) in known else modality
 
-    def probability(self, query: str | None, gallery: str, cosine: float) -> float | None:
-        """The probability that an item belongs to a query; None where that is not known."""
-        return self.probabilities(query, (gallery,), np.array([cosine]))[0]
-
     def probabilities(
         self, query: str | None, galleries: Sequence[str], cosines: Singles | Floats
     ) -> list[float | None]:
-        """Like `probability` for several items, each with its modality and its cosine."""
+        """The probabilities that items belong to a query, None where that is not known.
+
+        Args:
+            query: who asks.
+            galleries: the modality of each item.
+            cosines: of each item with the query.
+        """
         curves = {gallery: self.maps.get((query, gallery)) for gallery in set(galleries)} if query is not None else {}
         columns = {gallery: curve(cosines).tolist() for gallery, curve in curves.items() if curve is not None}
         return [columns[gallery][place] if gallery in columns else None for place, gallery in enumerate(galleries)]
