@@ -56,7 +56,6 @@ AIMS = (
     ),
     Aim("ingest", "encoder_overhead", "the convolutional encoder's time over its bare network's, less 1", most=0.2),
     Aim("index", "single_ratio_1000000", "one query in 1,000,000 vectors, rate over bare faiss's", least=0.9),
-    Aim("index", "single_ratio_100000", "one query in 100,000 vectors, rate over bare faiss's", least=0.9),
     Aim("index", "open_s_1000000", "opening an index of 1,000,000 until the first answer, seconds", most=2),
     *(
         Aim("http", f"ratio_{n}", f"requests a second, {n} client{'s' * (n > 1)}, over a bare handler's", least=0.8)
