@@ -13,11 +13,6 @@ from diptych.methods import create, save_model
 from diptych.search import Searcher, build_index
 
 
-@pytest.fixture(autouse=True)
-def fake_registry():
-    """Real methods here, not the fakes of the other experiments."""
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("emoji")

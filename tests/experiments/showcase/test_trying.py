@@ -14,11 +14,6 @@ from search.gallery import make
 from serving.running_server import running
 
 
-@pytest.fixture(autouse=True)
-def fake_registry():
-    """Real methods here, not the fakes of the other experiments."""
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tried")
