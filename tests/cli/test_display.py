@@ -45,3 +45,13 @@ def test_a_terminal_gets_the_live_display():
 def test_stages_show_their_figures():
     assert describe_stage("epoch", {"loss": 0.123456, "map": 0.5}) == "epoch (loss 0.1235, map 0.5)"
     assert describe_stage("scoring", None) == "scoring"
+
+
+@pytest.mark.parametrize("kind", [PlainDisplay, LiveDisplay])
+def test_preparations_are_shown_before_any_run(kind):
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=kind is LiveDisplay, no_color=True, width=100)
+    with kind(console) as display:
+        display.preparing("image [features]", 3, 7, {"per second": 40.0})
+    assert "image [features] (per second 40)" in written.getvalue()
+    assert "3/7" in written.getvalue()

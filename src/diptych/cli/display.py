@@ -28,6 +28,12 @@ class PlainDisplay(Watcher):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Nothing to put away."""
 
+    def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
+        """Say how far long preparations are."""
+        if time.monotonic() - self._last > _QUIET_SECONDS:
+            self._last = time.monotonic()
+            self._say(f"{escape(describe_stage(stage, figures))} {done}/{total}")
+
     def planned(self, runs: Sequence[Run]) -> None:
         """Remember how many runs there are."""
         self._total = len(runs)
@@ -88,6 +94,11 @@ class LiveDisplay(PlainDisplay):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Take the live lines away."""
         self._progress.stop()
+
+    def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
+        """Show how far preparations are, until the first run begins."""
+        words = escape(describe_stage(stage, figures))
+        self._progress.update(self._current, description=words, completed=done, total=total, visible=True)
 
     def planned(self, runs: Sequence[Run]) -> None:
         """Show how many runs there are."""

@@ -8,6 +8,9 @@ from diptych.experiments.planning import Run
 class Watcher:
     """Told about every run as it happens; displays override what they show."""
 
+    def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
+        """What the runs need is being made, and has come this far."""
+
     def planned(self, runs: Sequence[Run]) -> None:
         """These runs will be done, in this order."""
 

@@ -109,15 +109,20 @@ def test_given_parameters_reach_the_methods_and_the_command(described, tmp_path)
 def test_released_files_are_described_once_for_each_part(described, tmp_path, monkeypatch, log):
     asked = []
 
-    def describe(folder, out, *, workers, overwrite, **options):
+    def describe(folder, out, *, workers, progress, overwrite, **options):
         asked.append((folder.name, options))
+        progress("image features", 3, 7)
         drawn = replace(synthetic.draft(("image", "text")), source={"pairs": str(folder / "pairs.jsonl")})
         return write_dataset(out, drawn, overwrite=overwrite)
 
     monkeypatch.setattr(opening, "_DESCRIBERS", {"rsicd": describe})
     release, out = tmp_path / "release", tmp_path / "out"
     release.mkdir()
-    first = reproduce_study("rsicd", out, data=release, seeds=(0,), methods=("steady",))
+    told = []
+    watcher = Watcher()
+    watcher.preparing = lambda stage, done, total, figures=None: told.append((stage, done, total))
+    first = reproduce_study("rsicd", out, data=release, seeds=(0,), methods=("steady",), watcher=watcher)
+    assert told == [("image features", 3, 7)] * 2
     again = reproduce_study("rsicd", out, data=release, seeds=(0,), methods=("steady",))
     without = reproduce_study("rsicd", out, seeds=(0,), methods=("steady",))
     assert first == again == without

@@ -10,12 +10,13 @@ from diptych.errors import ConfigError, DataError
 from diptych.experiments.reproduce.studies import Part, Study
 from diptych.ingest.releases import import_rsicd
 from diptych.processes import usable_cores
+from diptych.progress import Progress, silent
 
 _DESCRIBERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rsicd": import_rsicd}
 """What makes a dataset of released pictures and texts, by study."""
 
 
-def open_data(study: Study, data: Path | None, folder: Path) -> dict[Part | None, Dataset]:
+def open_data(study: Study, data: Path | None, folder: Path, progress: Progress = silent) -> dict[Part | None, Dataset]:
     """Open a study's dataset, or one for each of its parts, importing released files first.
 
     Args:
@@ -23,6 +24,7 @@ def open_data(study: Study, data: Path | None, folder: Path) -> dict[Part | None
         data: a folder with the released files, or with a dataset or one for each part under the part's name; None to
             go on with what was imported before.
         folder: the reproduction's; imports go into `dataset`, there or in the folder of each part.
+        progress: told how far a description is.
 
     Raises:
         ConfigError: without data, saying where to get them.
@@ -30,7 +32,7 @@ def open_data(study: Study, data: Path | None, folder: Path) -> dict[Part | None
     """
     found: dict[Part | None, Dataset] = {}
     for part in study.parts or (None,):
-        dataset = _open(study, part, data, folder / (part.name if part else "") / "dataset")
+        dataset = _open(study, part, data, folder / (part.name if part else "") / "dataset", progress)
         absent = [name for name in study.modalities if name not in dataset.modalities]
         if absent:
             raise DataError(
@@ -41,7 +43,7 @@ def open_data(study: Study, data: Path | None, folder: Path) -> dict[Part | None
     return found
 
 
-def _open(study: Study, part: Part | None, data: Path | None, imported: Path) -> Dataset:
+def _open(study: Study, part: Part | None, data: Path | None, imported: Path, progress: Progress) -> Dataset:
     if data is None:
         if (imported / "dataset.json").exists():
             return Dataset.open(imported)
@@ -61,7 +63,9 @@ def _open(study: Study, part: Part | None, data: Path | None, imported: Path) ->
         before = Dataset.open(imported)
         if _is_from(before, data):
             return before
-    return _DESCRIBERS[study.name](data, imported, workers=usable_cores(), overwrite=True, **part.options)
+    return _DESCRIBERS[study.name](
+        data, imported, workers=usable_cores(), progress=progress, overwrite=True, **part.options
+    )
 
 
 def _is_from(dataset: Dataset, data: Path) -> bool:

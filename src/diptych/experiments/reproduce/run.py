@@ -59,8 +59,8 @@ def reproduce_study(
     runs = {protocol: plan.runs(protocol) for protocol in plan.recipes}  # a mistake shows before anything is imported
     folder, source = Path(out).resolve(), None if data is None else Path(data).resolve()
     command = _command(study, seeds, profile, methods, params or {})
-    datasets = open_data(chosen, source, folder)
     inner = watcher or Watcher()
+    datasets = open_data(chosen, source, folder, inner.preparing)
     inner.planned(
         [_named_for(run, _words(part, name)) for part in datasets for name, planned in runs.items() for run in planned]
     )
