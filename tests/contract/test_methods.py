@@ -178,6 +178,27 @@ class TestEmbed:
         assert (len(left), len(right)) == (7, 9)
         assert left.shape[1] == right.shape[1]
 
+    @pytest.mark.parametrize("modality", ["image", "text"])
+    def test_purposes_are_served_or_refused(self, name, fitted, counts_dataset, modality) -> None:
+        """Where there are spaces, each part of a row has one length in all rows; elsewhere a purpose is refused."""
+        method, rows = fitted(name, counts_dataset), rows_of(counts_dataset, modality)
+        plain = method.embed(modality, rows)
+        np.testing.assert_array_equal(method.embed(modality, rows, "auto"), plain)
+        if not method.purposes:
+            for purpose in ("class", "partner", "both"):
+                with pytest.raises(ConfigError, match=f"'{name}' has a single space and .* '{purpose}'; leave"):
+                    method.embed(modality, rows, purpose)
+                with pytest.raises(ConfigError, match="has a single space"):
+                    method.represent("image", "text", rows_of(counts_dataset, "image"), rows, purpose)
+            return
+        parts = [method.embed(modality, rows, space) for space in method.spaces]
+        assert [part.shape[1] for part in parts] == list(method.spaces.values())
+        np.testing.assert_array_equal(plain, method.embed(modality, rows, method.purposes[0]))
+        for part in parts:
+            np.testing.assert_allclose(np.linalg.norm(part, axis=1), np.linalg.norm(part[0]), rtol=1e-4)
+        if "both" in method.purposes:
+            np.testing.assert_array_equal(np.hstack(parts), method.embed(modality, rows, "both"))
+
     def test_unfitted_methods_say_so(self, name, make, tmp_path) -> None:
         with pytest.raises(NotFittedError, match=r"not fitted yet; call fit\(dataset\) first"):
             make(name).embed("image", np.zeros((1, 12)))

@@ -13,6 +13,7 @@ from diptych.errors import DataError, FitError, NotFittedError
 from diptych.evaluation import Similarity
 from diptych.methods.parameters import Parametrised
 from diptych.methods.pipeline_keeping import PipelineKeeper
+from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
 from diptych.progress import Progress, silent
 
 _EMBED_ROWS = 8192
@@ -23,6 +24,9 @@ class Method(Parametrised, PipelineKeeper, ABC):
 
     Subclasses write a constructor that only assigns, `_fit` and `_embed`. Whatever `_fit` learns goes into
     attributes that end in an underscore and hold only what `diptych.state` can pack; saving is then inherited.
+
+    A method with several spaces sets `spaces_` in `_fit`, a dictionary from "class" and "partner" to their numbers of
+    columns; `_embed` then returns them side by side in that order, each part of a row with the same length in all rows.
 
     Attributes:
         uses_labels: whether `_fit` reads training labels.
@@ -89,16 +93,23 @@ class Method(Parametrised, PipelineKeeper, ABC):
         self.record_["fit_seconds"] = time.perf_counter() - started + self.record_.get("reused_seconds", 0.0)
         return self
 
-    def embed(self, modality: str, features: Features) -> Singles:
+    def embed(self, modality: str, features: Features, purpose: Purpose = "auto") -> Singles:
         """Embed rows of one modality into the shared space, in chunks, as float32.
+
+        Args:
+            modality: which one.
+            features: its rows.
+            purpose: which space is wanted, where the model has several (see `purposes`): "class", "partner", "both"
+                side by side, or "auto", the class space where there is one.
 
         Raises:
             DataError: for an unknown modality, a wrong dimension or a non-finite value.
+            ConfigError: for a purpose the model cannot serve.
         """
         self._check_features(modality, features)
-        return self._embed_chunks(modality, features)
+        return self._embed_chunks(modality, features, self._columns(purpose))
 
-    def embed_blocks(self, modality: str, blocks: Iterable[Features]) -> Iterator[Singles]:
+    def embed_blocks(self, modality: str, blocks: Iterable[Features], purpose: Purpose = "auto") -> Iterator[Singles]:
         """Embed rows that come block by block (see `Partition.blocks`), each block when its codes are asked for.
 
         One block of rows and its codes are held at a time. The codes are those of `embed` on all rows at once,
@@ -111,18 +122,24 @@ class Method(Parametrised, PipelineKeeper, ABC):
         for block in blocks:
             self._check_features(modality, block, row)
             row += block.shape[0]
-            codes = self._embed_chunks(modality, block)
+            codes = self._embed_chunks(modality, block, self._columns(purpose))
             del block
             yield codes
             del codes  # before the next block is read
 
-    def embed_raw(self, modality: str, items: Any) -> Singles:  # noqa: ANN401 - see `diptych.features.raw_items`
+    def embed_raw(
+        self,
+        modality: str,
+        items: Any,  # noqa: ANN401 - see `diptych.features.raw_items`
+        purpose: Purpose = "auto",
+    ) -> Singles:
         """Embed raw items by the pipeline that made the rows this model learned from.
 
         Args:
             modality: which one.
             items: for pictures a path, the bytes of a file, a Pillow image or a height × width × 3 array of bytes, for
                 texts a string; or a sequence of these.
+            purpose: which space is wanted, as in `embed`.
 
         Returns:
             One code a row, a single item too.
@@ -130,16 +147,21 @@ class Method(Parametrised, PipelineKeeper, ABC):
         Raises:
             DataError: when the model has no pipeline, or an item cannot be read.
         """
-        return self.embed(modality, self.pipeline.describe(modality, items))
+        return self.embed(modality, self.pipeline.describe(modality, items), purpose)
 
     def represent(
-        self, query_modality: str, gallery_modality: str, queries: Features, gallery: Features
+        self,
+        query_modality: str,
+        gallery_modality: str,
+        queries: Features,
+        gallery: Features,
+        purpose: Purpose = "auto",
     ) -> tuple[Singles, Singles]:
         """The query and gallery matrices to compare when one modality asks for the other.
 
         Most methods embed both sides into one space; a method whose space depends on the direction overrides this.
         """
-        return self.embed(query_modality, queries), self.embed(gallery_modality, gallery)
+        return self.embed(query_modality, queries, purpose), self.embed(gallery_modality, gallery, purpose)
 
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
@@ -159,6 +181,30 @@ class Method(Parametrised, PipelineKeeper, ABC):
         """The modalities it was fitted on, in order."""
         self._check_fitted()
         return tuple(self.record_["modalities"])
+
+    @property
+    def spaces(self) -> dict[str, int]:
+        """The number of columns of each space, in order; empty where there is a single one without a name."""
+        self._check_fitted()
+        return dict(getattr(self, "spaces_", {}))
+
+    @property
+    def purposes(self) -> tuple[Purpose, ...]:
+        """The purposes it can embed for; empty where it has a single space without a name."""
+        return purposes_of(self.spaces)
+
+    def settle_purpose(self, purpose: Purpose = "auto", *, auto: Purpose = "class") -> Purpose | None:
+        """The purpose that is meant; None where the model has a single space without a name.
+
+        Args:
+            purpose: what was asked for.
+            auto: what "auto" stands for where the model has both spaces.
+
+        Raises:
+            ConfigError: for a purpose the model cannot serve.
+        """
+        named = f"'{self.registry_name or type(self).__name__}'"
+        return settled_purpose(self.spaces, purpose, auto=auto, model=named)
 
     def learned_state(self) -> dict[str, Any]:
         """All that was learned: the attributes that end in an underscore."""
@@ -184,9 +230,12 @@ class Method(Parametrised, PipelineKeeper, ABC):
         if self.uses_labels and not data.train.labels.is_labelled.any():
             raise FitError(f"{type(self).__name__} learns from labels and no training item has one.")
 
-    def _embed_chunks(self, modality: str, features: Features) -> Singles:
+    def _columns(self, purpose: Purpose) -> slice:
+        return columns_of(self.spaces, self.settle_purpose(purpose))
+
+    def _embed_chunks(self, modality: str, features: Features, columns: slice) -> Singles:
         starts = range(0, max(1, features.shape[0]), _EMBED_ROWS)
-        chunks = [self._embed(modality, features[start : start + _EMBED_ROWS]) for start in starts]
+        chunks = [self._embed(modality, features[start : start + _EMBED_ROWS])[:, columns] for start in starts]
         return np.concatenate(chunks).astype(np.float32, copy=False)
 
     def _check_features(self, modality: str, features: Features, first_row: int = 0) -> None:

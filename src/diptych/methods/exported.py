@@ -18,6 +18,7 @@ from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline
 from diptych.features.exported_encoders import load_located_pipeline
 from diptych.methods.base import Method
+from diptych.methods.purposes import Purpose
 from diptych.progress import Progress
 from diptych.state import unpack
 
@@ -56,6 +57,7 @@ class ExportedModel(Method):
         needs_torch: modalities whose raw items cannot be read without torch, and why.
         check: how far the graphs were from the model when they were written.
         exported_pipeline: the fingerprint of the pipeline beside it, whose encoders are graphs too.
+        spaces_: the columns of each of its spaces; empty where it has a single one.
     """
 
     folder: Path
@@ -69,6 +71,7 @@ class ExportedModel(Method):
     check: dict[str, Any]
     exported_pipeline: str | None
     record_: dict[str, Any]
+    spaces_: dict[str, int] = field(default_factory=dict)
     _sessions: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -99,7 +102,12 @@ class ExportedModel(Method):
         raise ConfigError(f"an exported model is a folder already; copy {self.folder} instead of saving it.")
 
     def represent(
-        self, query_modality: str, gallery_modality: str, queries: Features, gallery: Features
+        self,
+        query_modality: str,
+        gallery_modality: str,
+        queries: Features,
+        gallery: Features,
+        purpose: Purpose = "auto",
     ) -> tuple[Singles, Singles]:
         """The codes of both sides; refused where the method compares something else."""
         if self.by_direction:
@@ -107,7 +115,7 @@ class ExportedModel(Method):
                 f"this '{self.method}' model compares other codes in each direction, and its graphs hold the ones of "
                 "`embed`; use the model it was exported from."
             )
-        return super().represent(query_modality, gallery_modality, queries, gallery)
+        return super().represent(query_modality, gallery_modality, queries, gallery, purpose)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -170,6 +178,7 @@ def load_exported(folder: str | Path) -> ExportedModel:
         check=body["check"],
         exported_pipeline=body["pipeline"],
         record_=unpack(body["record"], {}),
+        spaces_=body.get("spaces", {}),
     )
     pipeline = path / PIPELINE_FOLDER
     model.pipeline_folder = pipeline if pipeline.is_dir() else None

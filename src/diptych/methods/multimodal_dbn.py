@@ -10,6 +10,7 @@ from diptych.methods.deep.joint_machine import JointCode
 from diptych.methods.deep.joint_stage import train_joint
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.workshop import Workshop
+from diptych.methods.purposes import Purpose
 
 Representation = Literal["generated", "joint"]
 
@@ -60,11 +61,17 @@ class MultimodalDBN(DeepMethod):
         return run_chain((*self.chains_[modality], JointCode(self.joint_, modality)), rows)
 
     def represent(
-        self, query_modality: str, gallery_modality: str, queries: Features, gallery: Features
+        self,
+        query_modality: str,
+        gallery_modality: str,
+        queries: Features,
+        gallery: Features,
+        purpose: Purpose = "auto",
     ) -> tuple[Singles, Singles]:
         """Compare generated with true codes of the gallery's modality, or joint codes with joint codes."""
         if self.representation == "joint" or query_modality == gallery_modality:
-            return super().represent(query_modality, gallery_modality, queries, gallery)
+            return super().represent(query_modality, gallery_modality, queries, gallery, purpose)
+        self.settle_purpose(purpose)
         self._check_features(query_modality, queries)
         self._check_features(gallery_modality, gallery)
         codes, _ = self.joint_.complete({query_modality: run_chain(self.chains_[query_modality], queries)})

@@ -1,0 +1,73 @@
+"""Several spaces in one model, and the purpose that says which of them is meant.
+
+A model may hold a *class* space, where things of one kind are near each other, and a *partner* space, where an item is
+near the very item it belongs to. Its embeddings are both side by side; a purpose picks the columns.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from diptych.errors import ConfigError
+
+Purpose = Literal["auto", "class", "partner", "both"]
+PURPOSES: tuple[Purpose, ...] = ("auto", "class", "partner", "both")
+SPACES: tuple[Purpose, ...] = ("class", "partner")
+
+
+def purposes_of(spaces: Mapping[str, int]) -> tuple[Purpose, ...]:
+    """What can be asked of a model with these spaces: each of them, and "both" where there are two.
+
+    >>> purposes_of({"class": 512, "partner": 256})
+    ('class', 'partner', 'both')
+    """
+    named: tuple[Purpose, ...] = tuple(space for space in SPACES if space in spaces)
+    return (*named, "both") if len(named) > 1 else named
+
+
+def columns_of(spaces: Mapping[str, int], purpose: str | None) -> slice:
+    """The columns of an embedding that serve a purpose; all of them for "both" and None.
+
+    >>> columns_of({"class": 512, "partner": 256}, "partner")
+    slice(512, 768, None)
+    """
+    start = 0
+    for space, width in spaces.items():
+        if space == purpose:
+            return slice(start, start + width)
+        start += width
+    return slice(None)
+
+
+def settled_purpose(spaces: Mapping[str, int], purpose: str, *, auto: Purpose, model: str) -> Purpose | None:
+    """The purpose that is meant where a model has these spaces; None where it has a single one without a name.
+
+    Args:
+        spaces: the columns of each space.
+        purpose: what was asked for.
+        auto: what "auto" stands for, where the model can serve it; otherwise it stands for its only space.
+        model: what to call the model in an error.
+
+    Raises:
+        ConfigError: for a purpose nobody knows, or one the model cannot serve.
+    """
+    if purpose not in PURPOSES:
+        raise ConfigError(f"the purpose is {purpose!r}; choose one of {', '.join(PURPOSES)}.")
+    possible = purposes_of(spaces)
+    if purpose == "auto":
+        return auto if auto in possible else next(iter(possible), None)
+    if not possible:
+        raise ConfigError(
+            f"{model} has a single space and cannot embed for the purpose '{purpose}'; leave the purpose out, or use a "
+            "method with a class and a partner space."
+        )
+    for known in possible:
+        if known == purpose:
+            return known
+    raise ConfigError(
+        f"{model} cannot embed for the purpose '{purpose}', because it has no {' and no '.join(_missing(spaces))} "
+        f"space; choose {' or '.join(possible)}, or auto."
+    )
+
+
+def _missing(spaces: Mapping[str, int]) -> list[str]:
+    return [space for space in SPACES if space not in spaces]
