@@ -3,8 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from diptych.methods import load_model
+from diptych.methods import load_model, registry
+from experiments import fakes
 from experiments.naive import label_sets, naive_map
+from two_spaces import ENTRY
 
 pytestmark = pytest.mark.usefixtures("fake_methods")
 
@@ -124,3 +126,31 @@ def test_methods_are_listed(diptych):
 def test_the_version_is_shown(diptych):
     ended = diptych("--version")
     assert (ended.status, ended.out.split()[0]) == (0, "diptych")
+
+
+def test_evaluate_measures_in_the_space_that_is_asked_for(diptych, tmp_path, gaps_dataset, monkeypatch):
+    monkeypatch.setattr(registry, "_METHODS", {**fakes.METHODS, "two-spaces": ENTRY})
+    folder = tmp_path / "two"
+    assert diptych("fit", gaps_dataset.path, "--method", "two-spaces", "--out", folder).status == 0
+
+    def block(*options):
+        return json.loads(diptych("evaluate", folder, gaps_dataset.path, "--json", *options).out)
+
+    def mrr(found):
+        return found["instance"]["average"]["mean_reciprocal_rank"]
+
+    usual, by_class, by_partner = block(), block("--purpose", "class"), block("--purpose", "partner")
+    assert (usual["purpose"], usual["instance_purpose"]) == ("class", "partner")
+    assert usual["average"]["map"] == by_class["average"]["map"] != by_partner["average"]["map"]
+    assert mrr(usual) == mrr(by_partner) != mrr(by_class)
+    table = diptych("evaluate", folder, gaps_dataset.path).out
+    assert "MAP is measured in the class space, MRR and R@k in the partner space" in " ".join(table.split())
+    assert f"{mrr(usual):.3f}" in table
+    refused = diptych("evaluate", folder, gaps_dataset.path, "--purpose", "neither")
+    assert refused.status == 2
+
+
+def test_a_purpose_is_refused_where_there_is_one_space(diptych, gaps_dataset, model):
+    ended = diptych("evaluate", model, gaps_dataset.path, "--purpose", "partner")
+    assert ended.status == 2
+    assert "'seeded' has a single space" in ended.err

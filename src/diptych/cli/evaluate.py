@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from diptych.cli.options import AsJson, DatasetFolder, ModelFolder, SplitOption
+from diptych.cli.options import AsJson, DatasetFolder, ModelFolder, PurposeOption, SplitOption
 from diptych.cli.tables import output_console, score_table
 from diptych.data import Dataset
 from diptych.evaluation import Denominator, Normalisation
@@ -26,11 +26,20 @@ def evaluate(
     relevance: Annotated[
         Relevance, typer.Option("--relevance", help="Relevant is what shares a class, or the same document.")
     ] = "class",
+    purpose: PurposeOption = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Score a saved model on one split of a dataset."""
+    """Score a saved model on one split of a dataset: MAP by class, MRR and R@k by an item's own partner."""
     fitted, opened = load_model(model), Dataset.open(dataset)
-    scores = evaluate_model(fitted, opened, split, normalisation=znorm, denominator=ap_denominator, relevance=relevance)
+    scores = evaluate_model(
+        fitted,
+        opened,
+        split,
+        normalisation=znorm,
+        denominator=ap_denominator,
+        relevance=relevance,
+        purpose=purpose,
+    )
     block = model_block(fitted, opened, scores)
     if as_json:
         typer.echo(json.dumps(block, indent=2, ensure_ascii=False))

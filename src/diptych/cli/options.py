@@ -9,6 +9,7 @@ import typer
 from diptych.data import Protocol
 from diptych.data.protocol import Unlabelled
 from diptych.methods.profiles import PROFILES
+from diptych.methods.purposes import Purpose
 
 Split = Literal["train", "val", "test"]
 
@@ -47,6 +48,14 @@ UsePairs = Annotated[
     ),
 ]
 
+PurposeOption = Annotated[
+    Purpose,
+    typer.Option(
+        "--purpose",
+        help="The space to use, where the model has several: class (things of this kind), partner (the very item), "
+        "both, or auto.",
+    ),
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="Set a parameter; once for each.")
 ]

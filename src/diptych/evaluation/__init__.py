@@ -17,6 +17,7 @@ from diptych.evaluation.chance import (
     expected_average_precision,
     expected_precision,
     expected_recall,
+    expected_reciprocal_rank,
 )
 from diptych.evaluation.direction import DirectionScores, average_directions
 from diptych.evaluation.evaluator import evaluate_direction, mean_average_precision
@@ -50,6 +51,7 @@ __all__ = [
     "expected_average_precision",
     "expected_precision",
     "expected_recall",
+    "expected_reciprocal_rank",
     "hit_positions",
     "holm",
     "interpolated_precision",

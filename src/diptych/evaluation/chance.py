@@ -70,6 +70,16 @@ def best_rank_distribution(relevant: Integers, gallery_size: int) -> Floats:
     return np.asarray(within / len(relevant))
 
 
+def expected_reciprocal_rank(relevant: Integers, gallery_size: int) -> float:
+    """E[1 / rank of the first hit] of a random ranking, averaged over the queries, each of which has a relevant item.
+
+    >>> expected_reciprocal_rank(np.array([1]), 2)
+    0.75
+    """
+    exactly = np.diff(best_rank_distribution(relevant, gallery_size), prepend=0.0)
+    return float(np.sum(exactly / np.arange(1, gallery_size + 1)))
+
+
 def _hit_moments(relevant: Integers, gallery_size: int, cut: int) -> tuple[Floats, Floats]:
     """E[h] and E[h²] of the hypergeometric number of hits among the first `cut` of the gallery."""
     share = np.asarray(relevant) / max(1, gallery_size)

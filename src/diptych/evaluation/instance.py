@@ -13,7 +13,7 @@ from diptych.arrays import Integers
 from diptych.data.labels import Labels
 from diptych.errors import ConfigError, DataError
 from diptych.evaluation.bootstrap import RESAMPLES, percentiles, resampled_means
-from diptych.evaluation.chance import best_rank_distribution
+from diptych.evaluation.chance import best_rank_distribution, expected_reciprocal_rank
 from diptych.evaluation.checks import Rows
 from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions
 from diptych.evaluation.similarity import Similarity
@@ -32,6 +32,7 @@ class InstanceScores:
         query_rows: which of the rows handed in have a partner.
         gallery_size: how many items were ranked.
         queries_without_partner: queries left out because the gallery holds no partner of theirs.
+        query_ids: the names of the queries that have a partner, where they were given.
     """
 
     ranks: Integers
@@ -40,6 +41,7 @@ class InstanceScores:
     query_rows: Integers
     gallery_size: int
     queries_without_partner: int
+    query_ids: tuple[str, ...] | None = None
 
     def recall(self, k: int) -> float:
         """The share of queries with a partner among the first k."""
@@ -79,6 +81,7 @@ def evaluate_instances(
     query_documents: Sequence[str],
     gallery_documents: Sequence[str],
     *,
+    query_ids: Sequence[str] | None = None,
     ranks: Sequence[int] = INSTANCE_RANKS,
     similarity: Similarity = "cosine",
     memory_budget: int = MEMORY_BUDGET,
@@ -90,6 +93,7 @@ def evaluate_instances(
         gallery: one row an item, in the same space.
         query_documents: the document each query belongs to.
         gallery_documents: the document each item belongs to; the same document means partner.
+        query_ids: names of the queries, to tell later which of them belong together.
         ranks: the k of recall@k.
         similarity: "cosine" or "dot".
         memory_budget: bytes for the ranking beside its inputs.
@@ -114,13 +118,13 @@ def evaluate_instances(
         query_rows=found,
         gallery_size=len(gallery),
         queries_without_partner=len(queries) - len(found),
+        query_ids=None if query_ids is None else tuple(query_ids[row] for row in found.tolist()),
     )
 
 
 def _chance(partners: Integers, gallery_size: int, ranks: Sequence[int]) -> dict[str, float]:
     within = best_rank_distribution(partners, gallery_size)
-    exactly = np.diff(within, prepend=0.0)
     return {f"recall@{k}": float(within[min(k, gallery_size) - 1]) for k in ranks} | {
-        "mean_reciprocal_rank": float(np.sum(exactly / np.arange(1, gallery_size + 1))),
+        "mean_reciprocal_rank": expected_reciprocal_rank(partners, gallery_size),
         "median_rank": float(np.searchsorted(within, 0.5 - 1e-12) + 1),
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from diptych.arrays import Floats
 from diptych.errors import DataError
-from diptych.evaluation import DirectionScores, average_directions, mean_interval
+from diptych.evaluation import DirectionScores, InstanceScores, average_directions, mean_interval
 
 _AVERAGED = ("map", "map@50")
 
@@ -44,10 +44,46 @@ def item_scores(directions: Mapping[str, DirectionScores], measure: str = "map")
     the number of item i is N/D Σ_d s_d(i)/n_d. Where every item asks in every direction, this is the plain mean
     of its scores. Items are in the order of their ids, so that two methods' numbers can be compared item by item.
     """
-    ids = sorted({name for each in directions.values() for name in each.query_ids or ()})
+    return _by_item([(each.query_ids or (), each.scores[measure]) for each in directions.values()])
+
+
+def average_instances(directions: Mapping[str, Sequence[InstanceScores]]) -> dict[str, Any]:
+    """The plain mean over directions of every measure of partners, with 95% intervals and chance levels.
+
+    Args:
+        directions: the scores of every seed, by direction.
+    """
+    block: dict[str, Any] = {}
+    for name in instance_measures(next(iter(directions.values()))):
+        parts = [
+            (seeds[0].query_ids or tuple(f"{at} {row}" for row in seeds[0].query_rows), instance_measures(seeds)[name])
+            for at, seeds in directions.items()
+        ]
+        items = _by_item(parts)
+        block |= {name: float(items.mean()), f"{name}_ci95": list(mean_interval(items))}
+    levels = [seeds[0].chance for seeds in directions.values()]
+    chance = {
+        name: float(np.mean([level[_chance_name(name)] for level in levels])) for name in block if "_ci" not in name
+    }
+    return block | {"chance": chance}
+
+
+def instance_measures(seeds: Sequence[InstanceScores]) -> dict[str, Floats]:
+    """R@k and the reciprocal rank of every query, averaged over seeds."""
+    ranks = np.array([each.ranks for each in seeds])
+    found = {f"R@{k}": np.mean(ranks <= k, axis=0) for k in seeds[0].recall_ranks}
+    return found | {"mean_reciprocal_rank": np.mean(1.0 / ranks, axis=0)}
+
+
+def _chance_name(measure: str) -> str:
+    return measure.replace("R@", "recall@")
+
+
+def _by_item(parts: Sequence[tuple[Sequence[str], Floats]]) -> Floats:
+    """One number per item from the ids and scores of the queries of every direction: see `item_scores`."""
+    ids = sorted({name for names, _ in parts for name in names})
     place = {name: position for position, name in enumerate(ids)}
     totals = np.zeros(len(ids))
-    for each in directions.values():
-        rows = [place[name] for name in each.query_ids or ()]
-        np.add.at(totals, rows, each.scores[measure] / each.queries)
-    return totals * len(ids) / len(directions)
+    for names, scores in parts:
+        np.add.at(totals, [place[name] for name in names], scores / len(scores))
+    return totals * len(ids) / len(parts)

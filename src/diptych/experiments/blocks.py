@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diptych.evaluation import DirectionScores, InstanceScores, mean_interval, seed_spread
-from diptych.experiments.averaging import average_block, merge_seeds
+from diptych.experiments.averaging import average_block, average_instances, instance_measures, merge_seeds
 from diptych.experiments.evaluate_model import ModelScores
 
 
@@ -15,7 +15,8 @@ def score_blocks(scores: Sequence[ModelScores]) -> dict[str, Any]:
     """The scores of one method under one or more seeds.
 
     Each direction and "average" hold means, 95% intervals ("..._ci95") and chance levels; "znorm" holds the same
-    for representations z-scored over the evaluated items, "instance" the search for an item's own partner.
+    for representations z-scored over the evaluated items, "instance" the search for an item's own partner. Where a
+    model has several spaces, "purpose" names that of the main scores and "instance_purpose" that of "instance".
     """
     first = scores[0]
     main = merged_directions(scores)
@@ -27,7 +28,9 @@ def score_blocks(scores: Sequence[ModelScores]) -> dict[str, Any]:
         blocks[name]["per_class"] = means
     return blocks | {
         "znorm": _direction_blocks(normalised),
-        "instance": {name: _instance_block([each.instance[name] for each in scores]) for name in first.instance},
+        "instance": _instance_blocks({name: [each.instance[name] for each in scores] for name in first.instance}),
+        "purpose": first.purpose,
+        "instance_purpose": first.instance_purpose,
         "relevance": first.relevance,
         "normalisation": first.normalisation,
         "notes": list(first.notes),
@@ -81,15 +84,20 @@ def _spread(scores: Sequence[ModelScores]) -> dict[str, float | None]:
     }
 
 
+def _instance_blocks(directions: Mapping[str, Sequence[InstanceScores]]) -> dict[str, Any]:
+    if not directions:
+        return {}
+    blocks = {name: _instance_block(seeds) for name, seeds in directions.items()}
+    return blocks | {"average": average_instances(directions)}
+
+
 def _instance_block(scores: Sequence[InstanceScores]) -> dict[str, Any]:
     first = scores[0]
     block: dict[str, Any] = {}
-    for k in first.recall_ranks:
-        found = np.array([each.ranks <= k for each in scores], dtype=np.float64)
-        block |= {f"R@{k}": float(found.mean()), f"R@{k}_ci95": list(mean_interval(found))}
+    for name, values in instance_measures(scores).items():
+        block |= {name: float(values.mean()), f"{name}_ci95": list(mean_interval(values))}
     return block | {
         "median_rank": float(np.mean([each.median_rank for each in scores])),
-        "mean_reciprocal_rank": float(np.mean([each.mean_reciprocal_rank for each in scores])),
         "chance": {name.replace("recall@", "R@"): value for name, value in first.chance.items()},
         "queries": len(first.ranks),
         "gallery": first.gallery_size,

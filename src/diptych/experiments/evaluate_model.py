@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.data import Dataset
+from diptych.data import Dataset, Partition
 from diptych.errors import DataError
 from diptych.evaluation import (
     ColumnStatistics,
@@ -19,8 +18,11 @@ from diptych.evaluation import (
     evaluate_instances,
     normalise,
 )
+from diptych.evaluation.checks import Rows
 from diptych.experiments.judging import Judged, Relevance, direction_name, judge
+from diptych.experiments.measured_spaces import MeasuredSpaces, spaces_in_words
 from diptych.methods.base import Method
+from diptych.methods.purposes import Purpose
 
 _CURVE_POINTS = 21
 
@@ -37,6 +39,8 @@ class ModelScores:
         relevance: what counted as relevant.
         normalisation: of the main scores.
         notes: what a reader should know.
+        purpose: the space of the main scores, where the method has several.
+        instance_purpose: the space partners were looked for in, where the method has several.
     """
 
     directions: Mapping[str, DirectionScores]
@@ -46,6 +50,8 @@ class ModelScores:
     relevance: str
     normalisation: str
     notes: tuple[str, ...]
+    purpose: str | None = None
+    instance_purpose: str | None = None
 
     @property
     def average_map(self) -> float:
@@ -61,6 +67,7 @@ def evaluate_model(
     normalisation: Normalisation = "none",
     denominator: Denominator = "retrieved",
     relevance: Relevance = "class",
+    purpose: Purpose = "auto",
 ) -> ModelScores:
     """Score every ordered pair of the method's modalities on the items of a split.
 
@@ -72,6 +79,8 @@ def evaluate_model(
             training items' statistics, "none" leaves them.
         denominator: of AP@50.
         relevance: "class" (sharing a label) or "document" (belonging together).
+        purpose: the space to measure in, where the method has several; "auto" looks for classes in the class space and
+            for an item's own partner in the partner space.
     """
     absent = [name for name in method.modalities if name not in dataset.modalities]
     if absent:
@@ -79,14 +88,15 @@ def evaluate_model(
         raise DataError(f"the model joins '{absent[0]}', which {dataset.path} lacks; it has {known}.")
     method.check_rows_of(dataset)
     judged = judge(dataset, split, method.modalities, relevance)
+    spaces = MeasuredSpaces.of(method, purpose, judged.relevance)
     main: dict[str, DirectionScores] = {}
     normalised: dict[str, DirectionScores] = {}
     instance: dict[str, InstanceScores] = {}
     for asking, searched in judged.directions:
         name = direction_name(asking, searched)
-        rows = _represent(method, judged, asking, searched)
-        train = _train_statistics(method, dataset, asking, searched) if normalisation == "train" else (None, None)
-        sides = [normalise(side, normalisation, of) for side, of in zip(rows, train, strict=True)]
+        direction = _Direction(method, dataset, judged, asking, searched)
+        rows = direction.represent(spaces.main)
+        sides = direction.normalise(rows, normalisation, spaces.main)
         main[name] = _score(method, judged, asking, searched, sides[0], sides[1], denominator)
         if normalisation == "eval-set":
             normalised[name] = main[name]
@@ -95,10 +105,17 @@ def evaluate_model(
             normalised[name] = _score(method, judged, asking, searched, whitened[0], whitened[1], denominator)
         documents = judged.parts[asking].documents, judged.parts[searched].documents
         if np.isin(documents[0], documents[1]).any():
+            if spaces.instance != spaces.main:
+                sides = direction.normalise(direction.represent(spaces.instance), normalisation, spaces.instance)
             instance[name] = evaluate_instances(
-                sides[0], sides[1], documents[0].tolist(), documents[1].tolist(), similarity=method.similarity
+                *sides,
+                documents[0].tolist(),
+                documents[1].tolist(),
+                query_ids=judged.parts[asking].ids.tolist(),
+                similarity=method.similarity,
             )
     notes = judged.notes if instance else (*judged.notes, "no two items belong together, so no partner can be found")
+    words = spaces_in_words(spaces.main, spaces.instance)
     per_class = {name: _per_class(judged, name, scores) for name, scores in main.items()}
     return ModelScores(
         directions=main,
@@ -107,24 +124,45 @@ def evaluate_model(
         per_class=per_class if judged.relevance == "class" else {},
         relevance=judged.relevance,
         normalisation=normalisation,
-        notes=notes,
+        notes=(*notes, words) if words else notes,
+        purpose=spaces.main,
+        instance_purpose=spaces.instance,
     )
 
 
-def _represent(method: Method, judged: Judged, asking: str, searched: str) -> tuple[Singles, Singles]:
-    queries, gallery = judged.parts[asking].features(asking), judged.parts[searched].features(searched)
-    return method.represent(asking, searched, queries, gallery)
+@dataclass(frozen=True)
+class _Direction:
+    """Who asks, who is searched, and by which method."""
 
+    method: Method
+    dataset: Dataset
+    judged: Judged
+    asking: str
+    searched: str
 
-def _train_statistics(
-    method: Method, dataset: Dataset, asking: str, searched: str
-) -> tuple[ColumnStatistics, ColumnStatistics]:
-    train = dataset.split("train")
-    queries, gallery = (train.having(name).features(name) for name in (asking, searched))
-    if not queries.shape[0] or not gallery.shape[0]:
-        raise DataError(f"{dataset.path} has no training items with {asking} and {searched}; use --znorm eval-set.")
-    rows = method.represent(asking, searched, queries, gallery)
-    return ColumnStatistics.of(rows[0]), ColumnStatistics.of(rows[1])
+    def represent(self, purpose: Purpose | None) -> tuple[Rows, Rows]:
+        """The judged items of both sides in a space."""
+        return self._represent(self.judged.parts[self.asking], self.judged.parts[self.searched], purpose)
+
+    def normalise(self, rows: tuple[Rows, Rows], how: Normalisation, purpose: Purpose | None) -> tuple[Rows, Rows]:
+        """Both sides normalised, each by its own statistics."""
+        train = self._train_statistics(purpose) if how == "train" else (None, None)
+        return normalise(rows[0], how, train[0]), normalise(rows[1], how, train[1])
+
+    def _represent(self, asking: Partition, searched: Partition, purpose: Purpose | None) -> tuple[Rows, Rows]:
+        queries, gallery = asking.features(self.asking), searched.features(self.searched)
+        return self.method.represent(self.asking, self.searched, queries, gallery, purpose or "auto")
+
+    def _train_statistics(self, purpose: Purpose | None) -> tuple[ColumnStatistics, ColumnStatistics]:
+        train = self.dataset.split("train")
+        asking, searched = train.having(self.asking), train.having(self.searched)
+        if not len(asking) or not len(searched):
+            raise DataError(
+                f"{self.dataset.path} has no training items with {self.asking} and {self.searched}; "
+                "use --znorm eval-set."
+            )
+        rows = self._represent(asking, searched, purpose)
+        return ColumnStatistics.of(rows[0]), ColumnStatistics.of(rows[1])
 
 
 def _score(

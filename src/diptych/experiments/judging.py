@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Literal
 
+import numpy as np
+
 from diptych.data import Dataset, Labels, Partition
 from diptych.errors import ConfigError, DataError
-from diptych.evaluation import Denominator, expected_average_precision
+from diptych.evaluation import Denominator, expected_average_precision, expected_reciprocal_rank
 
 Relevance = Literal["class", "document"]
 RELEVANCES: tuple[Relevance, ...] = ("class", "document")
@@ -75,3 +77,20 @@ def chance_levels(judged: Judged, denominator: Denominator = "retrieved") -> dic
         }
     names = ("map", f"map@{CUT}")
     return {name: sum(level[name] for level in levels.values()) / len(levels) for name in names} | levels
+
+
+def partner_chance(judged: Judged) -> float | None:
+    """The mean reciprocal rank of an item's own partner in a random ranking, averaged over the directions.
+
+    None where no item has a partner.
+    """
+    levels = []
+    for asking, searched in judged.directions:
+        gallery = judged.parts[searched].documents
+        documents, sizes = np.unique(gallery, return_counts=True)
+        asked = judged.parts[asking].documents
+        place = np.minimum(np.searchsorted(documents, asked), len(documents) - 1)
+        partners = np.where(documents[place] == asked, sizes[place], 0)
+        if partners.any():
+            levels.append(expected_reciprocal_rank(partners[partners > 0], len(gallery)))
+    return sum(levels) / len(levels) if levels else None

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from diptych.experiments.measured_spaces import space_notes
+
 
 def render_markdown(results: Mapping[str, Any]) -> str:
-    """One row a method: MAP with its interval and MAP@50 per direction and on average, plain and z-scored."""
+    """One row a method: MAP with its interval per direction and on average, MAP@50, MRR, and MAP of z-scored codes."""
     directions = [name for name in results["chance"] if "->" in name]
     columns = [*directions, "average"]
     heads = [f"{name.replace('->', ' → ')} MAP (95 %)" for name in columns]
@@ -13,10 +15,13 @@ def render_markdown(results: Mapping[str, Any]) -> str:
         f"# {_plain(results['dataset']['name'])}, split {results['split']}",
         "",
         f"Dataset `{results['dataset']['fingerprint']}`. Training saw: {results['protocol']['words']}. "
-        f"A random ranking has MAP {results['chance']['map']:.3f} and MAP@50 {results['chance']['map@50']:.3f}.",
+        f"A random ranking has MAP {results['chance']['map']:.3f}, MAP@50 {results['chance']['map@50']:.3f} and MRR "
+        f"{_score(results['chance']['mrr'])}. MRR is the mean reciprocal rank of an item's own partner.",
         "",
-        _row(["method", *heads, "average MAP@50", "± seeds", "average MAP, z-scored codes", "saw"]),
-        _row(["---"] + ["---:"] * (len(columns) + 3) + ["---"]),
+        _row(
+            ["method", *heads, "average MAP@50", "± seeds", "average MRR (95 %)", "average MAP, z-scored codes", "saw"]
+        ),
+        _row(["---"] + ["---:"] * (len(columns) + 4) + ["---"]),
     ]
     for name, block in results["methods"].items():
         cells = [
@@ -30,13 +35,26 @@ def render_markdown(results: Mapping[str, Any]) -> str:
                     *cells,
                     f"{block['average']['map@50']:.3f}",
                     "–" if spread is None or block["deterministic"] else f"{spread:.3f}",
+                    _partner(block["instance"].get("average")),
                     f"{block['znorm']['average']['map']:.3f}",
                     block["saw"],
                 ]
             )
         )
+    lines += [f"\n{_plain(note)}." for note in space_notes(results)]
     lines += [f"\n`{_plain(name)}` failed: {_plain(reason)}" for name, reason in results["failures"].items()]
     return "\n".join(lines) + "\n"
+
+
+def _partner(average: Mapping[str, Any] | None) -> str:
+    if average is None:
+        return "–"
+    low, high = average["mean_reciprocal_rank_ci95"]
+    return f"{average['mean_reciprocal_rank']:.3f} ({low:.3f}–{high:.3f})"
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _row(cells: list[str]) -> str:

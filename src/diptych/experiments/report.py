@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from diptych.experiments.measured_spaces import space_notes
 from diptych.experiments.monitoring import monitored_charts
 from diptych.experiments.plots import BarChart, LineChart, bar_chart, line_chart
 
@@ -25,6 +26,8 @@ def render_report(results: Mapping[str, Any]) -> str:
             directions=directions,
             columns=[*directions, "average"],
             best=_best(results, [*directions, "average"]),
+            best_partner=_best_partner(results),
+            space_notes=space_notes(results),
             verdicts={name: _verdict(results, name) for name in results["methods"]},
             bars=_bars(results, directions),
             curves=_curves(results, directions),
@@ -75,6 +78,13 @@ def _best(results: Mapping[str, Any], columns: list[str]) -> dict[tuple[str, str
         for measure in ("map", "map@50")
         if methods
     }
+
+
+def _best_partner(results: Mapping[str, Any]) -> str | None:
+    """The method that finds partners best."""
+    found = {name: block["instance"].get("average") for name, block in results["methods"].items()}
+    scored = {name: average["mean_reciprocal_rank"] for name, average in found.items() if average}
+    return max(scored, key=lambda name: scored[name], default=None)
 
 
 def _verdict(results: Mapping[str, Any], name: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from diptych.experiments.averaging import item_scores
 from diptych.experiments.blocks import fit_block, merged_directions, plain_json, score_blocks
 from diptych.experiments.comparisons import Comparisons
 from diptych.experiments.environment import describe_environment
-from diptych.experiments.judging import chance_levels, judge
+from diptych.experiments.judging import chance_levels, judge, partner_chance
 from diptych.experiments.planning import Run
 from diptych.experiments.recipe import Recipe
 from diptych.experiments.run_store import FinishedRun
@@ -32,7 +32,8 @@ class Tally:
         self._head = {
             "dataset": _describe_dataset(dataset, recipe.split, modalities),
             "split": recipe.split,
-            "chance": chance_levels(judged) | {"relevance": judged.relevance, "notes": list(judged.notes)},
+            "chance": chance_levels(judged)
+            | {"mrr": partner_chance(judged), "relevance": judged.relevance, "notes": list(judged.notes)},
             "protocol": _describe_protocol(recipe),
         }
         self._environment = describe_environment()
