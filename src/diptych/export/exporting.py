@@ -30,7 +30,7 @@ from diptych.methods.exported import (
     load_exported,
 )
 from diptych.progress import Progress, silent
-from diptych.search.one_space import compares_codes
+from diptych.search.one_space import compares_codes, whole_purpose
 from diptych.state import pack
 from diptych.state_folder import versions
 
@@ -107,6 +107,7 @@ def export_model(
             "fingerprint": model_fingerprint(model_folder),
             "similarity": model.similarity,
             "by_direction": by_direction,
+            "spaces": model.spaces,
             "graphs": {name: asdict(graph) for name, graph in graphs.items()},
             "pipeline": encoders.fingerprint,
             "needs_torch": encoders.needs_torch,
@@ -160,7 +161,7 @@ def _write_graphs(model: Method, rows: dict[str, Singles], folder: Path, progres
     graphs = {}
     for done, (name, values) in enumerate(rows.items()):
         progress("writing graphs", done, len(rows))
-        width = model.embed(name, values[:1]).shape[1]
+        width = model.embed(name, values[:1], whole_purpose(model)).shape[1]
         words = f"{name} rows to codes, as {model.registry_name} of diptych embeds them"
         content = to_onnx(trace_method(model, name), values.shape[1], width, words)
         (folder / f"{name}.onnx").write_bytes(content)
@@ -178,11 +179,11 @@ def _check_written(
     model: Method, folder: Path, rows: dict[str, Singles], real: dict[str, int], progress: Progress
 ) -> dict[str, Check]:
     """Open what was written and compare it with the model."""
-    exported, checks = load_exported(folder), {}
+    exported, checks, whole = load_exported(folder), dict[str, Check](), whole_purpose(model)
     for done, (name, values) in enumerate(rows.items(), start=1):
-        again = [model.embed(name, moved) for moved in moved_rows(values)]
-        codes = model.embed(name, values)
-        checks[name] = Check.of(exported.embed(name, values), codes, again=again, real=real[name])
+        again = [model.embed(name, moved, whole) for moved in moved_rows(values)]
+        codes = model.embed(name, values, whole)
+        checks[name] = Check.of(exported.embed(name, values, whole), codes, again=again, real=real[name])
         checks[name].require(f"'{name}'", "the model")
         progress("checking graphs", done, len(rows))
     return checks

@@ -38,17 +38,25 @@ def columns_of(spaces: Mapping[str, int], purpose: str | None) -> slice:
     return slice(None)
 
 
-def settled_purpose(spaces: Mapping[str, int], purpose: str, *, auto: Purpose, model: str) -> Purpose | None:
-    """The purpose that is meant where a model has these spaces; None where it has a single one without a name.
+def settled_purpose(
+    spaces: Mapping[str, int],
+    purpose: str,
+    *,
+    auto: Purpose,
+    model: str,
+    remedy: str = "use a method with a class and a partner space",
+) -> Purpose | None:
+    """The purpose that is meant where a model or an index has these spaces; None where it has one without a name.
 
     Args:
         spaces: the columns of each space.
         purpose: what was asked for.
-        auto: what "auto" stands for, where the model can serve it; otherwise it stands for its only space.
-        model: what to call the model in an error.
+        auto: what "auto" stands for, where that can be served; otherwise it stands for the only space.
+        model: what to call the model or the index in an error.
+        remedy: how to get one that can, for the error.
 
     Raises:
-        ConfigError: for a purpose nobody knows, or one the model cannot serve.
+        ConfigError: for a purpose nobody knows, or one that cannot be served.
     """
     if purpose not in PURPOSES:
         raise ConfigError(f"the purpose is {purpose!r}; choose one of {', '.join(PURPOSES)}.")
@@ -57,17 +65,12 @@ def settled_purpose(spaces: Mapping[str, int], purpose: str, *, auto: Purpose, m
         return auto if auto in possible else next(iter(possible), None)
     if not possible:
         raise ConfigError(
-            f"{model} has a single space and cannot embed for the purpose '{purpose}'; leave the purpose out, or use a "
-            "method with a class and a partner space."
+            f"{model} has a single space and cannot serve the purpose '{purpose}'; leave the purpose out, or {remedy}."
         )
     for known in possible:
         if known == purpose:
             return known
     raise ConfigError(
-        f"{model} cannot embed for the purpose '{purpose}', because it has no {' and no '.join(_missing(spaces))} "
-        f"space; choose {' or '.join(possible)}, or auto."
+        f"{model} has no {' and no '.join(space for space in SPACES if space not in spaces)} space, which the purpose "
+        f"'{purpose}' needs; choose {' or '.join(possible)}, or {remedy}."
     )
-
-
-def _missing(spaces: Mapping[str, int]) -> list[str]:
-    return [space for space in SPACES if space not in spaces]

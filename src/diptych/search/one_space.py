@@ -8,6 +8,7 @@ from diptych.arrays import Features
 from diptych.data import Dataset
 from diptych.errors import ConfigError
 from diptych.methods import Method
+from diptych.methods.purposes import Purpose
 
 _ITEMS = 8
 
@@ -36,10 +37,16 @@ def check_indexable(model: Method, dataset: Dataset) -> None:
             )
 
 
+def whole_purpose(model: Method) -> Purpose:
+    """The purpose for which a model gives all columns of its codes."""
+    return model.settle_purpose(auto="both") or "auto"
+
+
 def compares_codes(model: Method, query: str, gallery: str, asked: Features, kept: Features) -> bool:
     """Whether what a model compares in one direction is the codes of both sides, on some rows of each."""
     if type(model).represent is Method.represent:
         return True
-    compared = model.represent(query, gallery, asked, kept)
-    plain = model.embed(query, asked), model.embed(gallery, kept)
+    purpose = whole_purpose(model)
+    compared = model.represent(query, gallery, asked, kept, purpose)
+    plain = model.embed(query, asked, purpose), model.embed(gallery, kept, purpose)
     return all(np.array_equal(a, b) for a, b in zip(compared, plain, strict=True))

@@ -57,6 +57,7 @@ def _model(model: Method, fingerprint: str) -> dict[str, Any]:
         "citation": model.citation or None,
         "fingerprint": fingerprint,
         "similarity": model.similarity,
+        "spaces": model.spaces,
         "modalities": model.record_["modalities"],
         "fit_seconds": model.record_.get("fit_seconds"),
     }

@@ -14,21 +14,33 @@ _COUNTS = ("queries", "gallery")
 
 
 def retrieval_figures(model: Method, dataset: Dataset, split: str) -> dict[str, Any]:
-    """MAP in every direction and on average, as `diptych evaluate` computes them, with the level of chance."""
+    """MAP and MRR in every direction and on average, as `diptych evaluate` computes them, with the level of chance."""
     scores = evaluate_model(model, dataset, split)
     block = model_block(model, dataset, scores)
     directions = {name: _kept(block[name], _MEASURES + _COUNTS) for name in scores.directions}
     for name, found in directions.items():
         found["chance"] = _kept(block[name]["chance"], ("map", "map@50"))
         found["per_class"] = block[name].get("per_class", {})
+    average = _kept(block["average"], _MEASURES)
+    for name, found in (directions | {"average": average}).items():
+        partner = block["instance"].get(name)
+        found["mrr"] = None if partner is None else _partner(partner)
     return {
         "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint},
         "split": split,
         "relevance": block["relevance"],
         "directions": directions,
-        "average": _kept(block["average"], _MEASURES),
+        "average": average,
+        "purpose": block["purpose"],
+        "instance_purpose": block["instance_purpose"],
         "notes": block["notes"],
     }
+
+
+def _partner(block: dict[str, Any]) -> dict[str, Any]:
+    """The mean reciprocal rank of an item's own partner."""
+    name = "mean_reciprocal_rank"
+    return {"value": block[name], "ci95": block[f"{name}_ci95"], "chance": block["chance"][name]}
 
 
 def _kept(block: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

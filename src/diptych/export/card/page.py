@@ -36,6 +36,9 @@ def _model(card: Card) -> list[str]:
         f"- joins: {takes}; codes are compared by {model['similarity']}",
         f"- fingerprint: `{model['fingerprint']}`",
     ]
+    if model["spaces"]:
+        spaces = " and ".join(f"{plain(name)} ({width} columns)" for name, width in model["spaces"].items())
+        lines.append(f"- spaces, chosen by `--purpose`: {spaces}")
     if model["fit_seconds"] is not None:
         lines.append(f"- time to fit: {model['fit_seconds']:.1f} s")
     if card["export"] is not None:
@@ -89,11 +92,22 @@ def _figures(found: Card | None) -> list[str]:
         return ["Not known: the card was written without a dataset to score on. Write it again with `--dataset`."]
     rows = found["directions"] | {"average": found["average"]}
     lines = table(
-        ["direction", "MAP (95 %)", "chance", "MAP@50 (95 %)", "chance", "queries"],
-        ([plain(name.replace("->", " → ")), *_scores(block), *_asked(block)] for name, block in rows.items()),
+        ["direction", "MAP (95 %)", "chance", "MAP@50 (95 %)", "chance", "MRR (95 %)", "chance", "queries"],
+        (
+            [plain(name.replace("->", " → ")), *_scores(block), *_partner(block["mrr"]), *_asked(block)]
+            for name, block in rows.items()
+        ),
     )
     words = f"On {plain(found['dataset']['name'])}, split {found['split']}, relevance by {found['relevance']}:"
-    return [words, "", *lines, *(f"\n{plain(note)}." for note in found["notes"])]
+    meaning = "MRR is the mean reciprocal rank of an item's own partner."
+    return [words, "", *lines, "", meaning, *(f"\n{plain(note)}." for note in found["notes"])]
+
+
+def _partner(found: Card | None) -> list[str]:
+    if found is None:
+        return ["–", "–"]
+    low, high = found["ci95"]
+    return [f"{found['value']:.3f} ({low:.3f}–{high:.3f})", f"{found['chance']:.3f}"]
 
 
 def _scores(block: Card) -> Iterable[str]:
