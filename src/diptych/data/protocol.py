@@ -1,12 +1,12 @@
 """The protocol: what a method is allowed to see while it learns, as data and in words."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from diptych.arrays import Booleans, Features
+from diptych.arrays import Booleans, Features, Floats
 from diptych.data.dataset import Dataset
 from diptych.data.labels import Labels
 from diptych.data.modality import Kind
@@ -32,6 +32,10 @@ class Protocol:
         select_at: validation chooses by MAP over this many results; None for all.
         use_pairs: with `unlabelled="train"`, which rows of unlabelled training items belong together may be used;
             of test items it never may.
+        propagate: methods that read labels are given labels for the other training pairs too, propagated from those
+            that are kept over a graph of the training pairs (`diptych.methods.propagation`).
+        withhold_validation: validation labels are withheld to the same number per class or the same share, and items
+            that lost theirs do not judge. Without it every validation label is there to choose by.
     """
 
     unlabelled: Unlabelled = "none"
@@ -40,6 +44,8 @@ class Protocol:
     seed: int = 0
     select_at: int | None = None
     use_pairs: bool = False
+    propagate: bool = False
+    withhold_validation: bool = False
 
     def __post_init__(self) -> None:
         if self.unlabelled not in UNLABELLED_CHOICES:
@@ -75,13 +81,18 @@ class Protocol:
             labels = f"{self.label_share:.0%} of the training labels of every class (seed {self.seed})"
         else:
             labels = "all training labels"
+        if self.propagate:
+            labels += ", propagated to the other training pairs"
+        validation = "validation"
+        if self.withhold_validation and self.withholds_labels:
+            validation += ", its labels withheld alike,"
         extra = {
             "none": "no pool of unlabelled items",
             "train": "training items without a label, "
             + ("in their pairs" if self.use_pairs else "each modality by itself"),
             "test-features": "the features of test items (transductive; no labels, no pairing)",
         }[self.unlabelled]
-        return f"all training pairs, {labels}, {extra}; validation for selection only"
+        return f"all training pairs, {labels}, {extra}; {validation} for selection only"
 
 
 @dataclass(frozen=True)
@@ -91,13 +102,16 @@ class TrainingData:
     Attributes:
         modalities: the modalities to learn from, in order.
         kinds: the kind of each.
-        train: the training items, with the labels the protocol leaves.
+        train: the training items, with the labels the protocol leaves and those it propagates.
         validation: the validation items, or None when the dataset has none.
         pools: unlabelled rows by modality, ordered by content so that no pairing survives; may be empty.
         unlabelled_pairs: training items without a label that have all modalities, where the protocol lets their
             pairing be used; else None.
         classes: the class names.
         select_at: validation chooses by MAP over this many results; None for all.
+        given_labels: the training items' labels before propagation; None where nothing was propagated.
+        soft_labels: each training item's share in every class after propagation: its own labels where they were
+            given, and zero where `train` has no label. Other rows add up to one. None where nothing was propagated.
     """
 
     modalities: tuple[str, ...]
@@ -108,6 +122,8 @@ class TrainingData:
     select_at: int | None = None
     pools: Mapping[str, Features] = field(default_factory=dict)
     unlabelled_pairs: Partition | None = None
+    given_labels: Labels | None = None
+    soft_labels: Floats | None = None
 
 
 def training_data(
@@ -123,6 +139,9 @@ def training_data(
     if not len(train):
         raise DataError(f"{dataset.path} has no training items; give some items the split 'train'.")
     train = train.with_labels(train.labels.keep_only(_kept(train.labels, protocol)))
+    if protocol.withhold_validation:
+        kept = _kept(validation.labels, protocol, "validation labels")
+        validation = validation.with_labels(validation.labels.keep_only(kept))
     return TrainingData(
         modalities=names,
         kinds={name: dataset.modalities[name].kind for name in names},
@@ -130,17 +149,33 @@ def training_data(
         validation=validation if len(validation) else None,
         classes=dataset.classes,
         select_at=protocol.select_at,
-        pools=_pools(dataset, train, protocol, names),
-        unlabelled_pairs=train.take(~train.labels.is_labelled).having(*names) if protocol.use_pairs else None,
+        pools=_pools(train if protocol.unlabelled == "train" else dataset.split("test"), protocol, names),
+        unlabelled_pairs=_unlabelled_pairs(train, protocol, names),
     )
 
 
-def _kept(labels: Labels, protocol: Protocol) -> Booleans:
-    """Which training items keep their label."""
+def with_propagated_labels(data: TrainingData, protocol: Protocol, labels: Labels, soft_labels: Floats) -> TrainingData:
+    """The same training data with more training labels; an item that got one is unlabelled no longer.
+
+    It leaves the pool of unlabelled training items and the unlabelled pairs; pools of test items stay.
+    """
+    train = data.train.with_labels(labels)
+    return replace(
+        data,
+        train=train,
+        pools=_pools(train, protocol, data.modalities) if protocol.unlabelled == "train" else data.pools,
+        unlabelled_pairs=_unlabelled_pairs(train, protocol, data.modalities),
+        given_labels=data.train.labels,
+        soft_labels=soft_labels,
+    )
+
+
+def _kept(labels: Labels, protocol: Protocol, purpose: str = "labels") -> Booleans:
+    """Which items keep their label."""
     if not protocol.withholds_labels:
         return labels.is_labelled
     kept = np.zeros(len(labels), dtype=np.bool_)
-    random = generator(protocol.seed, "protocol", "labels")
+    random = generator(protocol.seed, "protocol", purpose)
     for code in range(len(labels.classes)):
         members = random.permutation(np.flatnonzero(labels.matrix[:, [code]].toarray().ravel()))
         share = protocol.label_share if protocol.label_share is not None else 1.0
@@ -149,11 +184,17 @@ def _kept(labels: Labels, protocol: Protocol) -> Booleans:
     return kept
 
 
-def _pools(dataset: Dataset, train: Partition, protocol: Protocol, names: tuple[str, ...]) -> dict[str, Features]:
+def _pools(source: Partition, protocol: Protocol, names: tuple[str, ...]) -> dict[str, Features]:
+    """The rows of training items without a label, or of all test items."""
     if protocol.unlabelled == "none":
         return {}
-    source = train.take(~train.labels.is_labelled) if protocol.unlabelled == "train" else dataset.split("test")
+    if protocol.unlabelled == "train":
+        source = source.take(~source.labels.is_labelled)
     return {name: by_content(source.having(name).features(name)) for name in names}
+
+
+def _unlabelled_pairs(train: Partition, protocol: Protocol, names: tuple[str, ...]) -> Partition | None:
+    return train.take(~train.labels.is_labelled).having(*names) if protocol.use_pairs else None
 
 
 def by_content(rows: Features) -> Features:

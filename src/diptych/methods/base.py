@@ -75,6 +75,11 @@ class Method(Parametrised, PipelineKeeper, ABC):
         data = training_data(dataset, protocol, modalities)
         self._check_data(data)
         started = time.perf_counter()
+        propagation = {}
+        if protocol.propagate and self.uses_labels:
+            from diptych.methods.propagation import propagate  # loading a model should not pay for it
+
+            data, propagation["propagation"] = propagate(data, protocol, progress)
         self.record_ = {
             "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint},
             "pipeline": dataset.pipeline_fingerprint,
@@ -86,6 +91,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
             },
             "classes": list(dataset.classes),
             "selection": [],
+            **propagation,
         }
         self.pipeline_folder = dataset.pipeline_folder
         self._fit(data, progress)
@@ -165,7 +171,8 @@ class Method(Parametrised, PipelineKeeper, ABC):
 
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
-        parts = ["pairs"] + ["labels"] * self.uses_labels
+        labels = "labels" if data.soft_labels is None else "propagated labels"
+        parts = ["pairs"] + [labels] * self.uses_labels
         if self.uses_unlabelled and any(pool.shape[0] for pool in data.pools.values()):
             training = "unlabelled training pairs" if protocol.use_pairs else "unlabelled training features"
             parts.append("test features" if protocol.unlabelled == "test-features" else training)

@@ -23,26 +23,29 @@ class LabelledRows:
 
     Attributes:
         rows: the features, or what has been made of them.
-        codes: the class number of each row.
+        targets: the class number of each row, or its share in every class where labels were propagated.
     """
 
     rows: Features
-    codes: Integers
+    targets: Integers | Floats
 
     @classmethod
     def by_modality(cls, data: TrainingData) -> "dict[str, LabelledRows]":
         """Take the labelled training rows of each modality.
 
         Raises:
-            DataError: when an item has several labels.
+            DataError: when an item has several labels and none were propagated.
             FitError: when a modality has no labelled row.
         """
-        labelled = data.train.labelled()
-        parts = {name: labelled.having(name) for name in data.modalities}
-        for name, part in parts.items():
-            if not len(part):
+        found = {}
+        for name in data.modalities:
+            chosen = data.train.labels.is_labelled & data.train.has(name)
+            if not chosen.any():
                 raise FitError(f"posteriors are learned from labels and no labelled training item has '{name}'.")
-        return {name: cls(part.features(name), part.labels.codes) for name, part in parts.items()}
+            part = data.train.take(chosen)
+            targets = part.labels.codes if data.soft_labels is None else data.soft_labels[chosen]
+            found[name] = cls(part.features(name), targets)
+        return found
 
 
 @dataclass(frozen=True)
@@ -51,21 +54,21 @@ class PosteriorProblem:
 
     Attributes:
         rows: training rows of each modality.
-        codes: their class numbers.
+        targets: their class numbers or shares.
         classes: how many classes there are.
         validation: the judge; None when there is none.
         held_out: the judge's rows of each modality; empty without one.
     """
 
     rows: Mapping[str, Floats]
-    codes: Mapping[str, Integers]
+    targets: Mapping[str, Integers | Floats]
     classes: int
     validation: Validation | None
     held_out: Mapping[str, Floats]
 
     def fit(self, name: str, strength: float) -> Posteriors:
         """Fit one modality's posteriors."""
-        return fit_posteriors(self.rows[name], self.codes[name], self.classes, strength)
+        return fit_posteriors(self.rows[name], self.targets[name], self.classes, strength)
 
     def projected(self, weights: Mapping[str, Floats]) -> "PosteriorProblem":
         """The same problem for linear projections of all rows."""

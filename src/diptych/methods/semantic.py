@@ -70,7 +70,7 @@ class SemanticMatching(Method):
         validation = Validation.of(data)
         problem = PosteriorProblem(
             {name: self.scalings_[name](part.rows) for name, part in labelled.items()},
-            {name: part.codes for name, part in labelled.items()},
+            {name: part.targets for name, part in labelled.items()},
             len(data.classes),
             validation,
             {name: self.scalings_[name](rows) for name, rows in validation.rows.items()} if validation else {},
@@ -136,7 +136,7 @@ class SemanticCorrelationMatching(Method):
         validation = Validation.of(data)
         problem = PosteriorProblem(
             {name: self._centred(name, part.rows) for name, part in labelled.items()},
-            {name: part.codes for name, part in labelled.items()},
+            {name: part.targets for name, part in labelled.items()},
             len(data.classes),
             validation,
             {name: self._centred(name, rows) for name, rows in validation.rows.items()} if validation else {},

@@ -12,5 +12,7 @@ def faiss() -> Any:  # noqa: ANN401 - the library has no types
     try:
         import faiss as library
     except ImportError:
-        raise ConfigError("searching needs faiss; install it with `pip install 'diptych[search]'`.") from None
+        raise ConfigError(
+            "searching and propagating labels need faiss; install it with `pip install 'diptych[search]'`."
+        ) from None
     return library

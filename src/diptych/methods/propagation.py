@@ -1,0 +1,186 @@
+"""Label propagation: training pairs get labels from the labelled pairs they are near to, before any method sees them.
+
+It is a part of the protocol (`Protocol(propagate=True)`), not of a method: every method that reads labels is given the
+same propagated ones, and what they gain by it is not its own.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from diptych.arrays import Booleans, Floats, Integers, Singles, Sparse
+from diptych.data import Labels, Protocol, TrainingData
+from diptych.data.protocol import with_propagated_labels
+from diptych.evaluation.similarity import unit_rows
+from diptych.index.local.faiss_library import faiss
+from diptych.methods._scalings import scaled_pairs
+from diptych.methods.algebra.canonical import canonical_coordinates
+from diptych.methods.algebra.multiview import multiview_coordinates
+from diptych.methods.algebra.spectrum import cross_basis, spectrum
+from diptych.progress import Progress, silent
+
+RIDGE = 0.1
+COMPONENTS = 64
+NEIGHBOURS = 20
+ALPHA = 0.95
+STEPS = 50
+WEIGHT_POWER = 3
+SHARPNESS = 2
+
+_UNDECIDED = 1e-6
+"""Shares closer than this are equal: single precision tells cosines apart to about so much."""
+
+_EXACT_UP_TO = 20_000
+_PROBED_CELLS = 16
+_CLUSTERING_ROUNDS = 10
+
+
+def propagate(
+    data: TrainingData, protocol: Protocol, progress: Progress = silent
+) -> tuple[TrainingData, dict[str, Any]]:
+    """Propagate the training labels over the training pairs.
+
+    Items that lack a modality are outside the graph: they keep the label they have and get none. The features and
+    pairs of training items and the labels that the protocol leaves them are all that is read.
+
+    Returns:
+        The training data with propagated labels, hard and soft, and what happened, for the model's record. The data
+        stay as they are where no training pair lacks a label.
+
+    Raises:
+        ConfigError: when faiss is not installed.
+        FitError: when there are too few training pairs.
+    """
+    started = time.perf_counter()
+    labels = data.train.labels
+    paired = np.logical_and.reduce([data.train.has(name) for name in data.modalities])
+    record = {"given": int(labels.is_labelled.sum()), "propagated": 0, "mean_confidence": None, "seconds": 0.0}
+    if labels.is_labelled[paired].all():
+        return data, record
+    progress("label propagation", 0, 2)
+    graph = affinity_graph(pair_codes(data))
+    progress("label propagation", 1, 2)
+    given = label_shares(labels)
+    soft = given.copy()
+    soft[paired] = spread_labels(graph, given[paired])
+    fresh = soft.any(axis=1) & ~labels.is_labelled
+    confidence = soft[fresh].max(axis=1)
+    record["propagated"] = int(fresh.sum())
+    record["mean_confidence"] = float(confidence.mean()) if fresh.any() else None
+    record["seconds"] = time.perf_counter() - started
+    return with_propagated_labels(data, protocol, _with_guesses(labels, soft, fresh), soft), record
+
+
+def pair_codes(data: TrainingData) -> Floats:
+    """Ridge CCA codes of every modality, each of length 1 and side by side, of the items that have them all.
+
+    Rows are scaled to length 1 again, so that the dot product of two is the mean of the cosines in each modality.
+    Direction i counts with its correlation, as in `CCA(weight_power=1)`. For more than two modalities it is λ − 1 of
+    `multiview_coordinates`, which for two is the correlation.
+    """
+    _, scaled = scaled_pairs(data, "auto")
+    views = [spectrum(values - values.mean(axis=0)) for values in scaled.values()]
+    ridges = [RIDGE * view.mean_variance for view in views]
+    if len(views) == 2:
+        (first, second), (one, two) = views, ridges
+        strengths, *parts = canonical_coordinates(
+            cross_basis(first, second), (first.variances, second.variances), (one, two), COMPONENTS
+        )
+    else:
+        values, parts = multiview_coordinates(views, ridges, COMPONENTS)
+        strengths = values - 1.0
+    codes = [view.rows @ (view.weights(part) * strengths) for view, part in zip(views, parts, strict=True)]
+    return unit_rows(np.hstack([unit_rows(each) for each in codes]))
+
+
+def affinity_graph(codes: Floats, neighbours: int = NEIGHBOURS) -> Sparse:
+    """D^{-1/2} (W + Wᵀ) D^{-1/2}, where W holds the cube of the cosine of each row with its nearest other rows.
+
+    Args:
+        codes: rows of length 1.
+        neighbours: how many other rows each is joined to.
+    """
+    count = len(codes)
+    cosines, nearest = _nearest(codes.astype(np.float32), min(neighbours, count - 1))
+    weights = np.maximum(cosines.astype(np.float64), 0.0) ** WEIGHT_POWER
+    weights[nearest < 0] = 0.0  # an approximate search may find fewer
+    rows = np.repeat(np.arange(count), nearest.shape[1])
+    directed = sp.csr_array((weights.ravel(), (rows, np.maximum(nearest, 0).ravel())), shape=(count, count))
+    graph = sp.csr_array(directed + directed.T)
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    scale = sp.diags_array(np.divide(1.0, np.sqrt(degrees), out=np.zeros(count), where=degrees > 0))
+    return sp.csr_array(scale @ graph @ scale)
+
+
+def spread_labels(graph: Sparse, given: Floats, alpha: float = ALPHA) -> Floats:
+    """F ← α S F + (1 − α) Y, then columns of equal mass, entries squared and rows that add up to one.
+
+    Zhou, Bousquet, Lal, Weston and Schölkopf, "Learning with Local and Global Consistency", NIPS 2003. What differs
+    from the paper: the number of steps is fixed; each column of F is divided by its sum, so that a class whose labels
+    happen to lie in a dense place does not flood the others; entries are squared, for a row's largest share is then
+    about as often right as it says; and rows that had a label keep it as it was given.
+
+    Args:
+        graph: S, symmetric.
+        given: Y, the labels as shares (see `label_shares`); zero rows for items without one.
+        alpha: how much of an item's share comes from its neighbours.
+
+    Returns:
+        The share of every item in every class. A row is zero where no label reached it, and where its largest share
+        belongs to two classes alike.
+    """
+    spread = given
+    for _ in range(STEPS):
+        spread = alpha * (graph @ spread) + (1.0 - alpha) * given
+    spread = _divided(spread, spread.sum(axis=0, keepdims=True))
+    spread = _divided(spread, spread.max(axis=1, keepdims=True)) ** SHARPNESS
+    spread = _divided(spread, spread.sum(axis=1, keepdims=True))
+    if given.shape[1] > 1:
+        *_, second, first = np.sort(spread, axis=1).T
+        spread[first - second <= _UNDECIDED] = 0.0
+    known = given.any(axis=1)
+    spread[known] = given[known]
+    return spread
+
+
+def label_shares(labels: Labels) -> Floats:
+    """Each item's share in every class: one for its label, equal parts of one for several, zero without any."""
+    return np.asarray(labels.matrix.toarray() / np.maximum(labels.per_item, 1)[:, None])
+
+
+def _with_guesses(labels: Labels, soft: Floats, fresh: Booleans) -> Labels:
+    """The labels, and for fresh items the class they have the largest share in."""
+    places = np.flatnonzero(fresh), soft[fresh].argmax(axis=1)
+    guesses = sp.csr_array((np.ones(len(places[0]), dtype=np.bool_), places), shape=soft.shape)
+    return Labels(sp.csr_array(labels.matrix + guesses), labels.classes)
+
+
+def _divided(values: Floats, by: Floats) -> Floats:
+    return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
+
+
+def _nearest(codes: Singles, count: int) -> tuple[Singles, Integers]:
+    """The cosines and positions of each row's nearest other rows; -1 where fewer were found."""
+    index = _index(codes)
+    index.add(codes)
+    cosines, found = index.search(codes, count + 1)
+    own = found == np.arange(len(codes))[:, None]
+    own[~own.any(axis=1), -1] = True  # a row with many equals may miss itself; its farthest one goes instead
+    shape = (len(codes), count)
+    return cosines[~own].reshape(shape), found[~own].reshape(shape)
+
+
+def _index(codes: Singles) -> Any:  # noqa: ANN401 - faiss has no types
+    """An exact index; for many rows one that looks into the nearest of 4 √n cells only, made alike every time."""
+    library = faiss()
+    rows, dimension = codes.shape
+    flat = library.IndexFlatIP(dimension)
+    if rows <= _EXACT_UP_TO:
+        return flat
+    index = library.IndexIVFFlat(flat, dimension, round(4 * rows**0.5), library.METRIC_INNER_PRODUCT)
+    index.cp.niter = _CLUSTERING_ROUNDS
+    index.nprobe = _PROBED_CELLS
+    index.train(codes)
+    return index
