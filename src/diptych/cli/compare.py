@@ -15,11 +15,13 @@ from diptych.cli.options import (
     LabelsPerClass,
     Modalities,
     ProfileOption,
+    Propagate,
     SelectAt,
     Settings,
     Split,
     UnlabelledOption,
     UsePairs,
+    WithholdValidation,
     changed_protocol,
 )
 from diptych.cli.results_table import print_results
@@ -42,6 +44,8 @@ def compare(
     label_share: LabelShare = None,
     select_at: SelectAt = None,
     use_pairs: UsePairs = None,
+    propagate: Propagate = None,
+    withhold_validation: WithholdValidation = None,
     modalities: Modalities = None,
     profile: ProfileOption = None,
     recipe: Annotated[Path | None, typer.Option("--recipe", metavar="FILE.toml", help="Start from a recipe.")] = None,
@@ -51,9 +55,10 @@ def compare(
 ) -> None:
     """Fit and score many methods on one dataset; a killed comparison goes on where it stopped."""
     base = load_recipe(recipe) if recipe is not None else Recipe()
-    changes: dict[str, Any] = {
-        "protocol": changed_protocol(base.protocol, unlabelled, labels_per_class, label_share, select_at, use_pairs)
-    }
+    protocol = changed_protocol(
+        base.protocol, unlabelled, labels_per_class, label_share, select_at, use_pairs, propagate, withhold_validation
+    )
+    changes: dict[str, Any] = {"protocol": protocol}
     if methods is not None:
         changes["methods"] = methods_named(methods)
     if seeds is not None:

@@ -1,7 +1,7 @@
 """`diptych curve`: how many labels per class does each method need?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,16 +13,18 @@ from diptych.cli.options import (
     Fresh,
     Modalities,
     ProfileOption,
+    Propagate,
     SelectAt,
     Settings,
     SplitOption,
     UnlabelledOption,
     UsePairs,
+    WithholdValidation,
     changed_protocol,
 )
 from diptych.cli.watched import methods_named, named, run_watched
 from diptych.data import Dataset, Protocol
-from diptych.experiments import Recipe, label_curve
+from diptych.experiments import Recipe, Watcher, label_curve
 from diptych.experiments.recipe import with_params
 
 
@@ -39,6 +41,12 @@ def curve(
     split: SplitOption = "test",
     unlabelled: UnlabelledOption = None,
     use_pairs: UsePairs = None,
+    propagate: Propagate = None,
+    compare_propagation: Annotated[
+        bool,
+        typer.Option("--compare-propagation", help="Draw every method that reads labels with and without --propagate."),
+    ] = False,
+    withhold_validation: WithholdValidation = None,
     select_at: SelectAt = None,
     modalities: Modalities = None,
     profile: ProfileOption = None,
@@ -53,12 +61,20 @@ def curve(
         split=split,
         modalities=None if modalities is None else named("--modalities", modalities),
         profile=profile,
-        protocol=changed_protocol(Protocol(), unlabelled, None, None, select_at, use_pairs),
+        protocol=changed_protocol(
+            Protocol(), unlabelled, None, None, select_at, use_pairs, propagate, withhold_validation
+        ),
     )
     chosen = with_params(recipe, split_method_settings(settings or []))
     counts, opened = split_names(labels_per_class), Dataset.open(dataset)
+
+    def run(display: Watcher) -> dict[str, Any]:
+        return label_curve(
+            opened, chosen, out, counts, compare_propagation=compare_propagation, fresh=fresh, watcher=display
+        )
+
     run_watched(
-        lambda display: label_curve(opened, chosen, out, counts, fresh=fresh, watcher=display),
+        run,
         print_curve,
         kept=("curve", out / "curve.svg"),
         failed=lambda results: (failure["method"] for failure in results["failures"]),

@@ -16,9 +16,11 @@ from diptych.cli.options import (
     LabelsPerClass,
     Modalities,
     ProfileOption,
+    Propagate,
     SelectAt,
     UnlabelledOption,
     UsePairs,
+    WithholdValidation,
     changed_protocol,
 )
 from diptych.data import Dataset, Protocol
@@ -42,6 +44,8 @@ def fit(
     label_share: LabelShare = None,
     select_at: SelectAt = None,
     use_pairs: UsePairs = None,
+    propagate: Propagate = None,
+    withhold_validation: WithholdValidation = None,
     modalities: Modalities = None,
     profile: ProfileOption = None,
     devices: Annotated[
@@ -57,7 +61,9 @@ def fit(
         seeds=(seed,),
         modalities=split_names(modalities) if modalities else None,
         profile=profile,
-        protocol=changed_protocol(Protocol(), unlabelled, labels_per_class, label_share, select_at, use_pairs),
+        protocol=changed_protocol(
+            Protocol(), unlabelled, labels_per_class, label_share, select_at, use_pairs, propagate, withhold_validation
+        ),
         params={method: params},
     )
     if is_worker(devices):

@@ -47,7 +47,20 @@ UsePairs = Annotated[
         help="With --unlabelled train: let methods use which unlabelled training items belong together.",
     ),
 ]
-
+Propagate = Annotated[
+    bool | None,
+    typer.Option(
+        "--propagate/--no-propagate",
+        help="Give methods that read labels propagated ones: each training pair those of the labelled pairs near it.",
+    ),
+]
+WithholdValidation = Annotated[
+    bool | None,
+    typer.Option(
+        "--withhold-validation/--all-validation",
+        help="Withhold validation labels as training labels are; the rest alone choose.",
+    ),
+]
 PurposeOption = Annotated[
     Purpose,
     typer.Option(
@@ -72,15 +85,18 @@ def changed_protocol(
     label_share: float | None,
     select_at: int | None,
     use_pairs: bool | None = None,
+    propagate: bool | None = None,
+    withhold_validation: bool | None = None,
 ) -> Protocol:
     """A protocol with the options that were given on top; one way to withhold labels replaces the other."""
-    changes: dict[str, Any] = {}
-    if unlabelled is not None:
-        changes["unlabelled"] = unlabelled
+    given = {
+        "unlabelled": unlabelled,
+        "select_at": select_at,
+        "use_pairs": use_pairs,
+        "propagate": propagate,
+        "withhold_validation": withhold_validation,
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if labels_per_class is not None or label_share is not None:
         changes |= {"labels_per_class": labels_per_class, "label_share": label_share}
-    if select_at is not None:
-        changes["select_at"] = select_at
-    if use_pairs is not None:
-        changes["use_pairs"] = use_pairs
     return replace(base, **changes)

@@ -43,7 +43,10 @@ def merged_directions(scores: Sequence[ModelScores]) -> dict[str, DirectionScore
 
 
 def fit_block(params: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-    """What was fitted: parameters, what validation chose and why, what training saw, how long it took."""
+    """What was fitted: parameters, what validation chose and why, what training saw, how long it took.
+
+    Where labels were propagated, "propagation" says how many.
+    """
     block = {
         "params": dict(params),
         "chosen": record.get("chosen", {}),
@@ -51,6 +54,8 @@ def fit_block(params: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str,
         "saw": record.get("saw", ""),
         "fit_seconds": record.get("fit_seconds"),
     }
+    if "propagation" in record:
+        block["propagation"] = record["propagation"]
     plain: dict[str, Any] = plain_json(block)
     return plain
 

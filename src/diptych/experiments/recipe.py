@@ -18,6 +18,8 @@ _PROTOCOL_TYPES: dict[str, tuple[type, ...]] = {
     "seed": (int,),
     "select_at": (int,),
     "use_pairs": (bool,),
+    "propagate": (bool,),
+    "withhold_validation": (bool,),
 }
 
 

@@ -88,7 +88,7 @@ def _method_block(runs: Sequence[FinishedRun]) -> dict[str, Any]:
 
 def _run_block(run: FinishedRun) -> dict[str, Any]:
     fitted = fit_block(run.params, run.record)
-    kept = {name: fitted[name] for name in ("chosen", "fit_seconds")}
+    kept = {name: fitted[name] for name in ("chosen", "fit_seconds", "propagation") if name in fitted}
     folder = f"runs/{run.run.method}/{run.run.seed}"
     return {"seed": run.run.seed, "folder": folder, "average_map": run.scores.average_map} | kept
 

@@ -5,7 +5,10 @@ from typing import Any
 
 _NOTES = (
     "A cell is the MAP, ± its standard deviation over seeds, and the 95 % interval over queries of the mean over "
-    "seeds. The seed of a run decides which training labels are kept; validation labels are never withheld."
+    "seeds. The seed of a run decides which training labels are kept; "
+)
+_PROPAGATED = (
+    " Propagated labels are part of the protocol: what a method gains by them is the propagation's, not the method's."
 )
 
 
@@ -18,7 +21,7 @@ def render_curve_markdown(results: Mapping[str, Any]) -> str:
         f"Dataset `{results['dataset']['fingerprint']}`. Training saw: {results['protocol']['words']}. "
         f"A random ranking has MAP {results['chance']['map']:.3f}.",
         "",
-        _NOTES,
+        _notes(results["protocol"]),
         "",
         "![MAP by labels per class](curve.svg)",
     ]
@@ -33,6 +36,11 @@ def render_curve_markdown(results: Mapping[str, Any]) -> str:
     if results["pending"]:
         lines += ["", f"Still to come: {', '.join(results['pending'])}."]
     return "\n".join(lines) + "\n"
+
+
+def _notes(protocol: Mapping[str, Any]) -> str:
+    validation = "withheld alike" if protocol["withhold_validation"] else "never withheld"
+    return f"{_NOTES}validation labels are {validation}.{_PROPAGATED if protocol['propagate'] else ''}"
 
 
 def _table(results: Mapping[str, Any], column: str) -> list[str]:

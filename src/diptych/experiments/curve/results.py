@@ -1,12 +1,13 @@
 """The content of `curve.json`: every method's points, as far as they are known."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from diptych.evaluation import seed_spread
 from diptych.experiments.curve.counts import LabelCount, json_count, show_count
-from diptych.experiments.curve.steps import Step
+from diptych.experiments.curve.steps import PROPAGATED, Step
 from diptych.experiments.recipe import Recipe
 from diptych.experiments.score_files import read_scores
 
@@ -22,6 +23,7 @@ class CurveTally:
     ) -> None:
         self._recipe, self._counts, self._kept = recipe, tuple(counts), tuple(kept)
         self._waiting = list(steps)
+        self._compares_propagation = any(step.suffix for step in steps)
         self._head: dict[str, Any] = {}
         self._points: dict[tuple[str, LabelCount], dict[str, Any]] = {}
         self._steady: set[str] = set()
@@ -34,21 +36,22 @@ class CurveTally:
         directions = [name for name in results["chance"] if "->" in name]
         for name, block in results["methods"].items():
             point = _point(block, directions, folder) | {"folder": step.folder}
-            self._points |= {(name, count): point for count in step.counts}
+            self._points |= {(name + step.suffix, count): point for count in step.counts}
         for name, reason in results["failures"].items():
-            self._failed.setdefault((name, reason), []).extend(step.counts)
+            self._failed.setdefault((name + step.suffix, reason), []).extend(step.counts)
         if not step.words:
             self._steady |= set(step.recipe.method_names)
 
     def results(self) -> dict[str, Any]:
         """All that is known so far; "pending" lists the folders of the steps still to come."""
         return self._head | {
-            "protocol": _describe_protocol(self._recipe, self._counts),
+            "protocol": self._describe_protocol(),
             "labels_per_class": [json_count(count) for count in self._counts],
             "kept_labels_per_class": list(self._kept),
             "methods": {
                 name: {"label_free": name in self._steady, "points": points}
-                for name in self._recipe.method_names
+                for method in self._recipe.method_names
+                for name in (method, method + PROPAGATED)
                 if (points := self._points_of(name))
             },
             "failures": [
@@ -64,6 +67,23 @@ class CurveTally:
             for count in self._counts
             if (name, count) in self._points
         ]
+
+    def _describe_protocol(self) -> dict[str, Any]:
+        recipe, compared = self._recipe, self._compares_propagation
+        protocol = replace(recipe.protocol, propagate=recipe.protocol.propagate or compared)
+        content = protocol.to_json() | {"compare_propagation": compared}
+        for decided_here in ("seed", "labels_per_class", "label_share"):
+            del content[decided_here]
+        words = protocol.describe()
+        if any(count is not None for count in self._counts):
+            *first, last = map(show_count, self._counts)
+            listing = f"{', '.join(first)} or {last}" if first else last
+            seeds = f"seed{'s' * (len(recipe.seeds) > 1)} {', '.join(map(str, recipe.seeds))}"
+            words = replace(protocol, labels_per_class=1, seed=0).describe()
+            words = words.replace("1 training", f"{listing} training").replace("(seed 0)", f"({seeds})")
+        if compared:
+            words = words.replace("propagated to", "propagated, where a name says so, to")
+        return content | {"seeds": list(recipe.seeds), "words": words}
 
 
 def _point(block: Mapping[str, Any], directions: Sequence[str], folder: Path) -> dict[str, Any]:
@@ -81,16 +101,3 @@ def _spreads(block: Mapping[str, Any], directions: Sequence[str], folder: Path) 
         return dict.fromkeys([*directions, "average"], average)
     runs = [read_scores(folder / run["folder"]).directions for run in block["runs"]]
     return {name: seed_spread([[run[name].mean()] for run in runs]) for name in directions} | {"average": average}
-
-
-def _describe_protocol(recipe: Recipe, counts: Sequence[LabelCount]) -> dict[str, Any]:
-    content = recipe.protocol.to_json()
-    for decided_here in ("seed", "labels_per_class", "label_share"):
-        del content[decided_here]
-    words = recipe.protocol.describe()
-    if any(count is not None for count in counts):
-        *first, last = map(show_count, counts)
-        listing = f"{', '.join(first)} or {last}" if first else last
-        seeds = f"seed{'s' * (len(recipe.seeds) > 1)} {', '.join(map(str, recipe.seeds))}"
-        words = words.replace("all training labels", f"{listing} training labels per class ({seeds})")
-    return content | {"seeds": list(recipe.seeds), "words": words}

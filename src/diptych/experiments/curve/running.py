@@ -23,6 +23,7 @@ def label_curve(
     out: str | Path,
     labels_per_class: Iterable[int | str],
     *,
+    compare_propagation: bool = False,
     fresh: bool = False,
     watcher: Watcher | None = None,
 ) -> dict[str, Any]:
@@ -37,6 +38,8 @@ def label_curve(
         recipe: methods, seeds, protocol and parameters; the protocol must not withhold labels itself.
         out: the curve's folder; runs that are already there with the same inputs are kept.
         labels_per_class: positive whole numbers and "all".
+        compare_propagation: run methods that read labels with and without `propagate`, whatever the protocol says of
+            it; the second line's name ends in "+ propagation".
         fresh: fit everything again.
         watcher: told what happens.
 
@@ -44,7 +47,7 @@ def label_curve(
         The content of `curve.json`.
     """
     folder, counts, told = Path(out), sorted_counts(labels_per_class), watcher or Watcher()
-    steps = steps_of(recipe, counts)
+    steps = steps_of(recipe, counts, compare_propagation=compare_propagation)
     runs = [in_step(run, step.words) for step in steps for run in plan(step.recipe)]
     tally = CurveTally(recipe, counts, [kept_labels(dataset, count, recipe.seeds) for count in counts], steps)
     with locked(folder):
