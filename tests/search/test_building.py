@@ -121,13 +121,13 @@ def test_a_method_of_two_spaces_is_refused(dense_dataset, tmp_path) -> None:
     model = create("cca", components=3).fit(dense_dataset)
 
     class TwoSpaces(type(model)):
-        def represent(self, query_modality, gallery_modality, queries, gallery):
-            found = super().represent(query_modality, gallery_modality, queries, gallery)
+        def represent(self, query_modality, gallery_modality, queries, gallery, purpose="auto"):
+            found = super().represent(query_modality, gallery_modality, queries, gallery, purpose)
             return (found[0] * 2, found[1]) if query_modality == "text" else found
 
     class OneSpace(type(model)):
-        def represent(self, query_modality, gallery_modality, queries, gallery):
-            return super().represent(query_modality, gallery_modality, queries, gallery)
+        def represent(self, query_modality, gallery_modality, queries, gallery, purpose="auto"):
+            return super().represent(query_modality, gallery_modality, queries, gallery, purpose)
 
     model.__class__ = OneSpace
     check_indexable(model, dense_dataset)

@@ -274,9 +274,9 @@ def test_a_broken_road_does_not_close_the_others(searcher, monkeypatch, caplog):
 def test_warming_up_takes_every_road_once(searcher, monkeypatch):
     taken, embed = [], type(searcher._model).embed
 
-    def noted(model, name, rows):
+    def noted(model, name, rows, purpose):
         taken.append((name, rows.shape[0]))
-        return embed(model, name, rows)
+        return embed(model, name, rows, purpose)
 
     monkeypatch.setattr(type(searcher._model), "embed", noted)
     searcher.warm()

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from diptych.arrays import Singles
 from diptych.atomic import atomic_file, write_npy
-from diptych.cli.options import DatasetFolder, ModelFolder, SplitOption
+from diptych.cli.options import DatasetFolder, ModelFolder, PurposeOption, SplitOption
 from diptych.data import Dataset
 from diptych.errors import ConfigError, DataError
 from diptych.methods.model_folder import load_model
@@ -25,6 +25,7 @@ def embed(
     modality: Annotated[str, typer.Option("--modality", help="The modality to embed.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="E.npy", help="Where to write; ids go to E.ids.json.")],
     split: SplitOption = "test",
+    purpose: PurposeOption = "auto",
 ) -> None:
     """Write the codes of a split's items as a float32 table, and their ids beside it.
 
@@ -38,7 +39,8 @@ def embed(
     part = opened.split(split).having(modality)
     if not len(part):
         raise DataError(f"{dataset} has no {split} item with {modality}; choose another split.")
-    codes = fitted.embed_blocks(modality, part.blocks(modality))
+    fitted.settle_purpose(purpose)
+    codes = fitted.embed_blocks(modality, part.blocks(modality), purpose)
     ids = out.with_suffix(".ids.json")
     started = time.perf_counter()
     try:

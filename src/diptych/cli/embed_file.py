@@ -10,7 +10,7 @@ import typer
 
 from diptych.arrays import Singles
 from diptych.atomic import write_json, write_npy
-from diptych.cli.options import AsJson, ModelFolder
+from diptych.cli.options import AsJson, ModelFolder, PurposeOption
 from diptych.errors import ConfigError, DataError
 from diptych.methods import Method
 from diptych.methods.model_folder import load_model
@@ -38,6 +38,7 @@ def embed_file(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="E.npy", help="Where to write; names go to E.ids.json.")
     ] = None,
+    purpose: PurposeOption = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Embed pictures and texts that are in no dataset, by the road the model's own took."""
@@ -48,7 +49,7 @@ def embed_file(
     asked += [_Asked(words, modality or _of_medium(fitted, "text"), words) for words in text or []]
     if not asked:
         raise ConfigError("there is nothing to embed; give files, or texts with --text.")
-    codes = np.concatenate([fitted.embed_raw(one.modality, [one.raw]) for one in asked])
+    codes = np.concatenate([fitted.embed_raw(one.modality, [one.raw], purpose) for one in asked])
     if out is not None:
         _write(out, codes, asked)
     if as_json:

@@ -10,6 +10,7 @@ from diptych.cli.options import DatasetFolder, ModelFolder
 from diptych.cli.saying import say
 from diptych.cli.work_display import work_display_for
 from diptych.data import Dataset
+from diptych.methods.purposes import Purpose
 from diptych.search import Built, build_index
 from diptych.search.projection import ProjectionChoice
 
@@ -20,6 +21,14 @@ def index(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="INDEX", help="The folder to make.")],
     engine: Annotated[str, typer.Option("--engine", help="What keeps the vectors.")] = "local",
     url: Annotated[str | None, typer.Option("--url", help="The server that keeps the vectors, if one does.")] = None,
+    purpose: Annotated[
+        Purpose,
+        typer.Option(
+            "--purpose",
+            help="What can be searched for, where the model has several spaces: things of a kind (class), the very "
+            "item (partner), or both; auto takes all the model has.",
+        ),
+    ] = "auto",
     projection: Annotated[
         ProjectionChoice, typer.Option("--projection", help="How the explore view is laid out.")
     ] = "auto",
@@ -40,6 +49,7 @@ def index(
                 out,
                 engine=engine,
                 url=url,
+                purpose=purpose,
                 projection=projection,
                 thumbnails=thumbnails,
                 overwrite=overwrite,
@@ -60,13 +70,16 @@ def tell_built(built: Built, out: Path, messages: Console) -> None:
         words.insert(0, "earlier work was taken up")
     if built.without_direction:
         words.append(f"{built.without_direction:,} items have no direction in the model's space and are left out")
+    if built.purposes:
+        words.append(f"purposes: {', '.join(built.purposes)}")
     if not built.calibration.maps:
         words.append("no probabilities: the dataset has no validation pairs to learn them from")
-    for (query, gallery), known in built.calibration.facts.items():
-        if "test" in known:
-            error = known["test"]["top_10"]["error"]
-            words.append(
-                f"probabilities {query} → {gallery}: off by {error:.3f} on average in the top 10 of test items"
-            )
+    for calibration in built.calibration.each():
+        asked = f" for {calibration.purpose}" if calibration.purpose else ""
+        for (query, gallery), known in calibration.facts.items():
+            if "test" in known:
+                error = known["test"]["top_10"]["error"]
+                way = f"{query} → {gallery}{asked}"
+                words.append(f"probabilities {way}: off by {error:.3f} on average in the top 10 of test items")
     for line in words:
         say(messages, line)

@@ -29,7 +29,7 @@ def reliability(
 ) -> None:
     """Show how far probabilities are from what was seen on test items, when the index was built."""
     calibration = read_calibration(index / CALIBRATION_FILE)
-    if not any("test" in facts for facts in calibration.facts.values()):
+    if not any("test" in facts for each in calibration.each() for facts in each.facts.values()):
         raise DataError(
             f"{index} holds no judged probabilities; they take labelled or paired validation and test items when "
             "`diptych index` builds it."
@@ -45,15 +45,28 @@ def reliability(
 
 
 def _table(calibration: Calibration) -> Table:
-    belonging = "share a class" if calibration.relevance == "label" else "are of one document"
     table = Table(
         title="expected calibration error on test items",
-        caption=f"learned from validation pairs; two items belong together if they {belonging}",
+        caption=f"learned from validation pairs; {_belonging(calibration)}",
     )
+    if calibration.purpose is not None:
+        table.add_column("looking for")
     for heading in ("asking → finding", "all pairs", f"best {TOP}", "pairs learned from", "of them belong"):
         table.add_column(heading, justify="left" if heading.startswith("asking") else "right")
-    for (query, gallery), facts in calibration.facts.items():
-        test = facts.get("test")
-        errors = [f"{test[key]['error']:.3f}" if test else "–" for key in ("all_pairs", f"top_{TOP}")]
-        table.add_row(f"{query} → {gallery}", *errors, f"{facts['pairs']:,}", f"{facts['relevant_share']:.3f}")
+    for each in calibration.each():
+        for (query, gallery), facts in each.facts.items():
+            test = facts.get("test")
+            errors = [f"{test[key]['error']:.3f}" if test else "–" for key in ("all_pairs", f"top_{TOP}")]
+            counts = f"{facts['pairs']:,}", f"{facts['relevant_share']:.3f}"
+            purpose = [] if each.purpose is None else [each.purpose]
+            table.add_row(*purpose, f"{query} → {gallery}", *errors, *counts)
     return table
+
+
+def _belonging(calibration: Calibration) -> str:
+    """What two items that belong together have in common, for each purpose."""
+    means = {"label": "share a class", "document": "are of one document"}
+    if not calibration.others:
+        return f"two items belong together if they {means[calibration.relevance]}"
+    told = "; ".join(f"{each.purpose}: {means[each.relevance]}" for each in calibration.each())
+    return f"two items belong together if they (by what is looked for) {told}"

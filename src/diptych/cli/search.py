@@ -13,6 +13,7 @@ from diptych.cli.hit_table import hit_table, shows_pictures
 from diptych.cli.options import AsJson
 from diptych.cli.query_parts import query_parts
 from diptych.cli.tables import output_console
+from diptych.methods.purposes import Purpose
 from diptych.search import Answer, Searcher
 
 IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="An index's folder.")]
@@ -41,6 +42,14 @@ def search(
     min_probability: Annotated[
         float, typer.Option("--min-probability", "-p", metavar="P", help="Only what belongs at least so probably.")
     ] = 0.0,
+    purpose: Annotated[
+        Purpose,
+        typer.Option(
+            "--purpose",
+            help="What to look for, where the index has several spaces: things of this kind (class), the very item "
+            "(partner), or anything alike (both, and auto).",
+        ),
+    ] = "auto",
     thumbnails: Annotated[bool, typer.Option(help="Draw pictures where the terminal can.")] = True,
     as_json: AsJson = False,
     url: ServerUrl = None,
@@ -52,7 +61,9 @@ def search(
     """
     parts = query_parts(text or [], image or [], like or [])
     with Searcher.open(index, url=url) as searcher:
-        answer = searcher.search(parts, into=into, k=top, offset=offset, where=where, min_probability=min_probability)
+        answer = searcher.search(
+            parts, into=into, k=top, offset=offset, where=where, min_probability=min_probability, purpose=purpose
+        )
         if as_json:
             typer.echo(json.dumps(asdict(answer), indent=2, ensure_ascii=False))
             return

@@ -13,6 +13,7 @@ from diptych.search.calibration import Calibration
 from diptych.search.embedding import Direction, directions
 from diptych.search.queries import Answer, Hit, Query
 from diptych.search.raw_parts import RawParts
+from diptych.search.spaces import IndexSpaces
 
 _NO_MEDIA = object()
 
@@ -35,6 +36,7 @@ class Answerer:
         calibration: how cosines become probabilities.
         modalities: what there is to search.
         maker: who makes the queries.
+        spaces: of the index's vectors.
     """
 
     index: Index
@@ -42,16 +44,17 @@ class Answerer:
     calibration: Calibration
     modalities: tuple[str, ...]
     maker: Maker
+    spaces: IndexSpaces
 
     def answer_many(self, queries: Sequence[Query]) -> list[Answer | DiptychError]:
         """Answer queries of different people together: an answer or an error for each."""
         started = time.perf_counter()
-        found = directions(self.index, self.raw, queries)
+        found = directions(self.index, self.raw, self.spaces, queries)
         results: list[Answer | DiptychError | None] = [one if isinstance(one, DiptychError) else None for one in found]
         alike: dict[object, list[int]] = {}
         for place, (query, direction) in enumerate(zip(queries, found, strict=True)):
             if isinstance(direction, Direction):
-                key = query.into, query.k, query.offset, query.where, query.min_probability
+                key = query.into, query.k, query.offset, query.where, query.min_probability, direction.purpose
                 alike.setdefault(key, []).append(place)
         for places in alike.values():
             asked = [one for place in places if isinstance(one := found[place], Direction)]
@@ -61,8 +64,8 @@ class Answerer:
                 for place in places:
                     results[place] = error
                 continue
-            for place, page in zip(places, pages, strict=True):
-                results[place] = Answer(page.hits, page.closest, time.perf_counter() - started)
+            for place, direction, page in zip(places, asked, pages, strict=True):
+                results[place] = Answer(page.hits, page.closest, time.perf_counter() - started, direction.purpose)
         return [result for result in results if result is not None]
 
     def _pages(self, query: Query, directions: Sequence[Direction]) -> list[Page]:
@@ -105,25 +108,28 @@ class Answerer:
         )
 
     def _hits(self, found: Found, direction: Direction) -> list[Hit]:
-        likely = self.calibration.probabilities(self._asker(direction), found.modalities, found.scores)
-        columns = zip(found.ids, found.modalities, found.scores.tolist(), likely, found.metadata or (), strict=True)
-        return [Hit(id, name, score, chance, public(known)) for id, name, score, chance, known in columns]
+        scores = found.scores / self.spaces.share(direction.purpose)
+        known = self.calibration.of(direction.purpose)
+        likely = known.probabilities(self._asker(direction), found.modalities, scores)
+        columns = zip(found.ids, found.modalities, scores.tolist(), likely, found.metadata or (), strict=True)
+        return [Hit(id, name, score, chance, public(about)) for id, name, score, chance, about in columns]
 
     def _asker(self, direction: Direction) -> str | None:
         if direction.modality is None:
             return None
-        return self.calibration.asker(direction.modality, by_item=direction.by_item)
+        return self.calibration.of(direction.purpose).asker(direction.modality, by_item=direction.by_item)
 
     def _check(self, query: Query, directions: Sequence[Direction]) -> None:
         if query.into is not None and query.into not in self.modalities:
             raise ConfigError(f"there is no modality {query.into!r:.60}; search {' or '.join(self.modalities)}.")
         if query.min_probability <= 0:
             return
+        maps = self.calibration.of(directions[0].purpose).maps
         for asked in {self._asker(direction) for direction in directions}:
             if asked is None:
                 raise ConfigError("a query that only leads away from things has no probability; ask without a minimum.")
             for gallery in self.modalities if query.into is None else (query.into,):
-                if (asked, gallery) not in self.calibration.maps:
+                if (asked, gallery) not in maps:
                     raise ConfigError(
                         f"this index has no probabilities from {asked} to {gallery}, for it was built without "
                         "validation pairs of these; ask without a minimum."

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from diptych.data import Dataset, Partition
 from diptych.errors import DataError
 from diptych.index import Identity, Index, Maker
 from diptych.methods import Method, load_model, model_fingerprint
+from diptych.methods.purposes import Purpose
 from diptych.progress import Progress, silent
 from diptych.search.calibration import Calibration, calibrate, write_calibration
 from diptych.search.description import describe_dataset
@@ -25,6 +26,7 @@ from diptych.search.naming import entry_id
 from diptych.search.one_space import check_indexable
 from diptych.search.pictures import PictureTaker, picture_taker
 from diptych.search.projection import ProjectionChoice, project, write_projection
+from diptych.search.spaces import IndexSpaces
 from diptych.search.work_folder import WorkFolder, work_folder
 
 MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
@@ -42,6 +44,7 @@ class Built:
         calibration: how cosines become probabilities.
         resumed: whether earlier work was taken up.
         seconds: what it took.
+        purposes: what a query may ask for, where the model has several spaces.
     """
 
     entries: dict[str, int]
@@ -50,6 +53,7 @@ class Built:
     calibration: Calibration
     resumed: bool
     seconds: float
+    purposes: tuple[Purpose, ...] = ()
 
 
 def build_index(
@@ -59,6 +63,7 @@ def build_index(
     *,
     engine: str = "local",
     url: str | None = None,
+    purpose: Purpose = "auto",
     projection: ProjectionChoice = "auto",
     thumbnails: bool = True,
     overwrite: bool = False,
@@ -75,6 +80,7 @@ def build_index(
         out: the index's folder.
         engine: which engine keeps the vectors.
         url: the address of that engine's server, if it has one.
+        purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
         projection: how positions for the explore view are made.
         thumbnails: whether pictures are copied small.
         overwrite: replace an index that is there.
@@ -86,31 +92,33 @@ def build_index(
     model.check_rows_of(dataset)
     _check_modalities(model, dataset)
     check_indexable(model, dataset)
+    spaces = IndexSpaces.of(model, dataset, purpose)
     maker = Maker(model_fingerprint(model_folder), model.record_.get("pipeline") or "")
     inputs = {
         "model": maker.model,
         "dataset": dataset.fingerprint,
         "source": dict(dataset.source),
-        "options": [engine, Keeper(engine, url).public_url, thumbnails],
+        "options": [engine, Keeper(engine, url).public_url, thumbnails, spaces.purpose],
         "code": code_version("diptych.search.building"),
     }
     target = Path(out)
     with work_folder(target, inputs, overwrite=overwrite) as work:
         keeper = Keeper.found(engine, url, work.server_name)
-        with _opened(work, model, dataset, maker, keeper) as index:
-            build = _Build(model, dataset, index, work, thumbnails, progress)
+        with _opened(work, model, dataset, spaces, maker, keeper) as index:
+            build = _Build(model, dataset, index, spaces, work, thumbnails, progress)
             build.add_everything()
             index.optimise()
-            calibration = calibrate(model, dataset, seed=seed, progress=progress)
+            entries = {name: index.count(modality=name) for name in model.modalities}
+            calibration = calibrate(model, dataset, spaces=spaces, entries=entries, seed=seed, progress=progress)
             progress("laying out", 0, 1)
             layout = project(index, projection, seed=seed)
             progress("laying out", 1, 1)
-            entries = {name: index.count(modality=name) for name in model.modalities}
         write_calibration(calibration, work.path / CALIBRATION_FILE)
         if layout is not None:
             write_projection(layout, work.path)
         _copy_model(Path(model_folder), work.path / MODEL_FOLDER)
-        describe_dataset(dataset, model.modalities, target, keeper).write(work.path)
+        described = describe_dataset(dataset, model.modalities, target, keeper)
+        replace(described, spaces=spaces.to_json()).write(work.path)
         resumed = work.resumed
     wanted = sum(len(dataset.everything.having(name)) for name in model.modalities)
     return Built(
@@ -120,6 +128,7 @@ def build_index(
         calibration=calibration,
         resumed=resumed,
         seconds=time.perf_counter() - started,
+        purposes=spaces.purposes,
     )
 
 
@@ -130,6 +139,7 @@ class _Build:
     model: Method
     dataset: Dataset
     index: Index
+    spaces: IndexSpaces
     work: WorkFolder
     thumbnails: bool
     progress: Progress
@@ -152,7 +162,7 @@ class _Build:
         start, total = self.work.done(modality), len(everything)
         rest = everything.take(np.arange(start, total))
         began = time.perf_counter()
-        codes = self.model.embed_blocks(modality, rest.blocks(modality, _BLOCK))
+        codes = self.model.embed_blocks(modality, rest.blocks(modality, _BLOCK), self.spaces.embedded_for)
         for part, block in zip(_parts(rest), codes, strict=True):
             self._add_block(modality, part, block, taker)
             start += len(part)
@@ -161,7 +171,7 @@ class _Build:
             self.progress(f"indexing {modality}", start, total, {"per second": rate})
 
     def _add_block(self, modality: str, part: Partition, codes: Any, taker: PictureTaker | None) -> None:  # noqa: ANN401
-        usable = np.isfinite(codes).all(axis=1) & codes.any(axis=1)
+        usable = self.spaces.complete(codes)
         kept, rows = part.take(usable), codes[usable]
         ids = [entry_id(modality, str(item)) for item in kept.ids]
         metadata = list(describe_items(self.dataset, kept.index))
@@ -173,13 +183,15 @@ class _Build:
         self.index.update(ids, rows, modality=modality, metadata=metadata)
 
 
-def _opened(work: WorkFolder, model: Method, dataset: Dataset, maker: Maker, keeper: Keeper) -> Index:
+def _opened(
+    work: WorkFolder, model: Method, dataset: Dataset, spaces: IndexSpaces, maker: Maker, keeper: Keeper
+) -> Index:
     """The index to fill: a new one, or the one that an interrupted build left."""
     if work.resumed:
         return keeper.open(work.path, maker)
     name = model.modalities[0]
     one = dataset.everything.having(name)
-    dimension = model.embed(name, one.take(np.arange(1)).features(name)).shape[1]
+    dimension = model.embed(name, one.take(np.arange(1)).features(name), spaces.embedded_for).shape[1]
     index = keeper.create(work.path, Identity(maker, dimension))
     work.path.mkdir(exist_ok=True)
     work.begin()

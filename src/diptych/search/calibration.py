@@ -1,7 +1,7 @@
 """How cosines become probabilities, for each pair of modalities: learned from validation items, judged on test."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -12,10 +12,12 @@ from diptych.arrays import Floats, Singles
 from diptych.atomic import read_json, write_json
 from diptych.data import Dataset, Labels, Partition
 from diptych.methods import Method
+from diptych.methods.purposes import Purpose
 from diptych.progress import Progress, silent
 from diptych.search.pairs import Side, draw_pairs
 from diptych.search.probability_map import ProbabilityMap, fit_map
 from diptych.search.reliability import judged
+from diptych.search.spaces import IndexSpaces
 from diptych.search.typed_queries import typed, typed_side
 from diptych.seeding import generator
 
@@ -34,11 +36,28 @@ class Calibration:
         relevance: what belonging means: "label", two items share one, or "document", they are partners.
         maps: one map a direction; a direction without one has no probabilities.
         facts: for each direction how many pairs there were, and the reliability on test items.
+        purpose: what queries look for; None where the index has a single space.
+        others: the same for other purposes of the index.
     """
 
     relevance: Relevance = "label"
     maps: Mapping[tuple[str, str], ProbabilityMap] = field(default_factory=dict)
     facts: Mapping[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    purpose: str | None = None
+    others: Mapping[str, "Calibration"] = field(default_factory=dict)
+
+    def of(self, purpose: str | None) -> "Calibration":
+        """What is known for one of the index's purposes."""
+        return self.others.get(purpose or "", self)
+
+    def each(self) -> list["Calibration"]:
+        """What is known for every purpose, that of a query that names none first."""
+        return [self, *self.others.values()]
+
+    @property
+    def directions(self) -> list[str]:
+        """The directions that have probabilities, such as "image->text"."""
+        return [f"{query}->{gallery}" for query, gallery in self.maps]
 
     def asker(self, modality: str, *, by_item: bool) -> str:
         """Whose map to use for a query of a modality: an item of the index, or something from outside."""
@@ -65,35 +84,92 @@ class Calibration:
             {"query": query, "gallery": gallery} | curve.to_json() | self.facts.get((query, gallery), {})
             for (query, gallery), curve in self.maps.items()
         ]
-        return {"relevance": self.relevance, "learned_from": "val", "judged_on": "test", "directions": directions}
+        known = {"relevance": self.relevance, "learned_from": "val", "judged_on": "test", "directions": directions}
+        if self.purpose is None:
+            return known
+        return known | {"purpose": self.purpose, "others": {name: each.to_json() for name, each in self.others.items()}}
 
 
-def calibrate(model: Method, dataset: Dataset, *, seed: int = 0, progress: Progress = silent) -> Calibration:
+def calibrate(
+    model: Method,
+    dataset: Dataset,
+    *,
+    spaces: IndexSpaces | None = None,
+    entries: Mapping[str, int] | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Calibration:
     """Learn the maps from the validation split, and judge them on the test split.
 
     Two items belong together if they share a label, or, where no validation item has one, if they are of one document.
-    The share of items that belong to a query is taken to be in the index what it is in validation.
+    For the purpose "partner" they always have to be of one document. The share of items that share a label with a query
+    is taken to be in the index what it is in validation; of partners, the number is.
+
+    Args:
+        model: embeds the items.
+        dataset: the items.
+        spaces: of the index's vectors; there are maps for each purpose it can serve.
+        entries: how many items of each modality the index holds; as many as validation has, if left out.
+        seed: of what is drawn.
+        progress: told how far it is.
     """
-    relevance: Relevance = "label" if dataset.split("val").labels.is_labelled.any() else "document"
-    validation, test = (_judgeable(dataset.split(name), relevance, seed) for name in ("val", "test"))
-    learned, unseen = (_sides(model, dataset, part, seed) for part in (validation, test))
-    maps: dict[tuple[str, str], ProbabilityMap] = {}
-    facts: dict[tuple[str, str], dict[str, Any]] = {}
-    directions = list(product(learned, model.modalities))
-    for done, (query, gallery) in enumerate(directions, start=1):
-        pairs = draw_pairs(learned[query], learned[gallery], generator(seed, "calibration", query, gallery))
+    spaces = spaces or IndexSpaces()
+    splits = [_some_documents(dataset.split(name), seed) for name in ("val", "test")]
+    sides = [_sides(model, dataset, part, seed, spaces.embedded_for) for part in splits]
+    usual: Relevance = "label" if dataset.split("val").labels.is_labelled.any() else "document"
+    purposes = [spaces.purpose, *(name for name in spaces.purposes if name != spaces.purpose)]
+    made = []
+    for number, purpose in enumerate(purposes):
+        relevance: Relevance = "document" if purpose == "partner" else usual
+        learned, unseen = (
+            {
+                name: side.narrowed(spaces.columns(purpose)).judged_by(_judged(part, relevance))
+                for name, side in of.items()
+            }
+            for part, of in zip(splits, sides, strict=True)
+        )
+        work = _Work(learned, unseen, relevance, entries or {}, seed)
+        directions = list(product(learned, model.modalities))
+        for done, (query, gallery) in enumerate(directions, start=1):
+            work.learn(query, gallery)
+            progress("calibrating", number * len(directions) + done, len(purposes) * len(directions))
+        made.append(Calibration(relevance, work.maps, work.facts, purpose))
+    return replace(made[0], others={each.purpose or "": each for each in made[1:]})
+
+
+@dataclass
+class _Work:
+    """The maps of one purpose on their way."""
+
+    learned: Mapping[str, Side]
+    unseen: Mapping[str, Side]
+    relevance: Relevance
+    entries: Mapping[str, int]
+    seed: int
+    maps: dict[tuple[str, str], ProbabilityMap] = field(default_factory=dict)
+    facts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+
+    def learn(self, query: str, gallery: str) -> None:
+        """Learn the map of one direction from validation pairs and judge it on test pairs."""
+        asked, searched = self.learned[query], self.learned[gallery]
+        pairs = draw_pairs(asked, searched, generator(self.seed, "calibration", query, gallery))
         curve = fit_map(pairs)
-        progress("calibrating", done, len(directions))
         if curve is None:
-            continue
-        maps[query, gallery] = curve
-        facts[query, gallery] = {"pairs": len(pairs), "relevant_share": pairs.relevant_share}
-        if query not in unseen:
-            continue
-        held_out = draw_pairs(unseen[query], unseen[gallery], generator(seed, "reliability", query, gallery))
+            return
+        self.maps[query, gallery] = self._in(curve, gallery, self.entries.get(gallery, len(searched)))
+        self.facts[query, gallery] = {"pairs": len(pairs), "relevant_share": pairs.relevant_share}
+        if query not in self.unseen:
+            return
+        held_out = draw_pairs(
+            self.unseen[query], self.unseen[gallery], generator(self.seed, "reliability", query, gallery)
+        )
         if held_out.tell_anything:
-            facts[query, gallery]["test"] = judged(curve, unseen[query], unseen[gallery], held_out)
-    return Calibration(relevance, maps, facts)
+            there = self._in(curve, gallery, len(self.unseen[gallery]))
+            self.facts[query, gallery]["test"] = judged(there, self.unseen[query], self.unseen[gallery], held_out)
+
+    def _in(self, curve: ProbabilityMap, gallery: str, items: int) -> ProbabilityMap:
+        """The map among so many items: of a class there are more in a larger gallery, of partners there are not."""
+        return curve if self.relevance == "label" else curve.in_gallery(items / len(self.learned[gallery]))
 
 
 def write_calibration(calibration: Calibration, path: Path) -> None:
@@ -106,17 +182,25 @@ def read_calibration(path: Path) -> Calibration:
     if not path.exists():
         return Calibration()
     written = read_json(path)
+    return _read(written)
+
+
+def _read(written: Mapping[str, Any]) -> Calibration:
     ways = {(part["query"], part["gallery"]): part for part in written["directions"]}
     maps = {way: ProbabilityMap.from_json(part) for way, part in ways.items()}
     known = ("pairs", "relevant_share", "test")
     facts = {way: {key: part[key] for key in known if key in part} for way, part in ways.items()}
-    return Calibration(written["relevance"], maps, facts)
+    others = {name: _read(each) for name, each in written.get("others", {}).items()}
+    return Calibration(written["relevance"], maps, facts, written.get("purpose"), others)
 
 
-def _judgeable(part: Partition, relevance: Relevance, seed: int) -> Partition:
-    """A split whose labels say what belongs together; of a very large one some documents, each whole."""
-    if relevance == "document":
-        part = part.with_labels(Labels.from_identity(part.documents.tolist()))
+def _judged(part: Partition, relevance: Relevance) -> Partition:
+    """Items whose labels say what belongs together."""
+    return part if relevance == "label" else part.with_labels(Labels.from_identity(part.documents.tolist()))
+
+
+def _some_documents(part: Partition, seed: int) -> Partition:
+    """A split's items; of a very large one some documents, each whole."""
     if len(part) <= _MOST_ITEMS:
         return part
     documents, counts = np.unique(part.documents, return_counts=True)
@@ -125,16 +209,17 @@ def _judgeable(part: Partition, relevance: Relevance, seed: int) -> Partition:
     return part.take(np.isin(part.documents, documents[enough]))
 
 
-def _sides(model: Method, dataset: Dataset, part: Partition, seed: int) -> dict[str, Side]:
+def _sides(model: Method, dataset: Dataset, part: Partition, seed: int, purpose: Purpose) -> dict[str, Side]:
     """Those who ask: the items of each modality, and words like those that people type."""
-    sides = {name: _side(model, part, name) for name in model.modalities}
-    words = {typed(name): typed_side(model, dataset, part, name, seed) for name in model.modalities}
+    every = _judged(part, "document")  # of which each has a label
+    sides = {name: _side(model, every, name, purpose) for name in model.modalities}
+    words = {typed(name): typed_side(model, dataset, every, name, seed, purpose) for name in model.modalities}
     return sides | {name: side for name, side in words.items() if side is not None}
 
 
-def _side(model: Method, part: Partition, modality: str) -> Side:
+def _side(model: Method, part: Partition, modality: str, purpose: Purpose) -> Side:
     having = part.having(modality)
     if not len(having):
         return Side(modality, np.zeros((0, 1)), having.labels, having.index)
-    codes = np.concatenate(list(model.embed_blocks(modality, having.blocks(modality))))
+    codes = np.concatenate(list(model.embed_blocks(modality, having.blocks(modality), purpose)))
     return Side.of(modality, having, codes)

@@ -1,7 +1,7 @@
 """Add new words and pictures to an index, and take items out of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from diptych.search.entries import RESERVED
 from diptych.search.media_store import MediaStore, StoredPicture
 from diptych.search.queries import NewItem
 from diptych.search.raw_parts import RawParts
+from diptych.search.spaces import IndexSpaces
 from diptych.search.thumbnails import content_hash, thumbnail
 
 
@@ -24,12 +25,14 @@ class Changer:
         raw: reads words and pictures.
         store: the pictures.
         maker: who makes the vectors.
+        spaces: of the vectors.
     """
 
     index: Index
     raw: RawParts
     store: MediaStore
     maker: Maker
+    spaces: IndexSpaces = field(default_factory=IndexSpaces)
 
     def add(self, items: Sequence[NewItem], *, replace: bool) -> int:
         """Embed items and add them, all or none. The picture is stored before the item that shows it."""
@@ -40,9 +43,12 @@ class Changer:
         for modality in dict.fromkeys(entry.modality for entry in entries):
             places = [place for place, entry in enumerate(entries) if entry.modality == modality]
             codes, problems = self.raw.embed(modality, [entries[place].content for place in places])
-            for place, code, problem in zip(places, codes, problems, strict=True):
+            complete = self.spaces.complete(codes)
+            for place, code, problem, whole in zip(places, codes, problems, complete, strict=True):
                 if problem is not None:
                     raise DataError(f"item {items[place].id!r} cannot be added: {problem}")
+                if not whole:
+                    raise DataError(f"item {items[place].id!r} cannot be added: it has no direction in every space.")
                 vectors[place] = code
         ids = [item.id for item in items]
         before = self._pictures(ids) if replace else []

@@ -3,6 +3,7 @@
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Description:
         sources: folders and archives that hold the original pictures.
         attribution: what the pictures' makers ask to be said.
         examples: words to try.
+        spaces: of the vectors, as `IndexSpaces` writes them; empty where the model has a single space.
     """
 
     dataset: dict[str, str]
@@ -46,6 +48,7 @@ class Description:
     sources: list[dict[str, str]] = field(default_factory=list)
     attribution: str = ""
     examples: list[str] = field(default_factory=list)
+    spaces: dict[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Keep it in an index's folder."""

@@ -9,9 +9,11 @@ import numpy as np
 from diptych.arrays import Singles
 from diptych.errors import DataError, DiptychError
 from diptych.index import Index, Item
+from diptych.methods.purposes import Purpose
 from diptych.search.mixing import dominant, mixed
 from diptych.search.queries import Query, QueryPart
 from diptych.search.raw_parts import RawParts
+from diptych.search.spaces import IndexSpaces
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,14 @@ class Direction:
         modality: of the part with the largest weight; None if the query only leads away from things.
         by_item: whether that part is an item of the index.
         named: the items it was made of, which are no answer.
+        purpose: the space the vector lies in, with zeros in the columns of the other; None where there is but one.
     """
 
     vector: Singles
     modality: str | None
     by_item: bool
     named: frozenset[str]
+    purpose: Purpose | None = None
 
 
 @dataclass
@@ -41,7 +45,9 @@ class _Part:
     content: Any
 
 
-def directions(index: Index, raw: RawParts, queries: Sequence[Query]) -> list[Direction | DiptychError]:
+def directions(
+    index: Index, raw: RawParts, spaces: IndexSpaces, queries: Sequence[Query]
+) -> list[Direction | DiptychError]:
     """The direction of each query, or what is wrong with it; a bad query spoils no other."""
     results: list[Direction | DiptychError | None] = [None] * len(queries)
     rows: list[list[tuple[str, Singles] | None]] = [[None] * len(query.parts) for query in queries]
@@ -61,7 +67,7 @@ def directions(index: Index, raw: RawParts, queries: Sequence[Query]) -> list[Di
     _embed(raw, [part for part in waiting if results[part.query] is None], rows, results)
     for number, query in enumerate(queries):
         if results[number] is None:
-            results[number] = _direction(query, rows[number])
+            results[number] = _direction(query, rows[number], spaces)
     return [result for result in results if result is not None]
 
 
@@ -86,18 +92,24 @@ def _embed(
                 results[part.query] = problem
 
 
-def _direction(query: Query, rows: Sequence[tuple[str, Singles] | None]) -> Direction | DiptychError:
+def _direction(
+    query: Query, rows: Sequence[tuple[str, Singles] | None], spaces: IndexSpaces
+) -> Direction | DiptychError:
     present = [row for row in rows if row is not None]
     weights = [part.weight for part in query.parts]
     try:
-        vector = mixed(np.array([code for _, code in present]), weights)
+        purpose = spaces.settle(query.purpose)
+        codes = np.array([spaces.narrowed(code, purpose) for _, code in present])
+        if not codes.any(axis=1).all():
+            raise DataError(f"a part of the query says nothing in the {purpose} space; try another purpose.")
+        vector = mixed(codes, weights)
     except DiptychError as error:
         return error
     leading = dominant(weights)
     named = frozenset(str(part.value) for part in query.parts if part.kind == "item")
     if leading is None:
-        return Direction(vector, None, False, named)
-    return Direction(vector, present[leading][0], query.parts[leading].kind == "item", named)
+        return Direction(vector, None, False, named, purpose)
+    return Direction(vector, present[leading][0], query.parts[leading].kind == "item", named, purpose)
 
 
 def _items(index: Index, queries: Sequence[Query]) -> dict[str, Item | None]:

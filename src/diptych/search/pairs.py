@@ -36,6 +36,23 @@ class Side:
         rows = codes[usable].astype(np.float64) / lengths[usable, None]
         return cls(modality, rows, part.labels.take(usable), part.index[usable])
 
+    def narrowed(self, columns: slice) -> "Side":
+        """The items in the space of some columns; those without a direction there are left out."""
+        if columns == slice(None):
+            return self
+        rows = self.codes[:, columns]
+        lengths = np.linalg.norm(rows, axis=1)
+        usable = lengths > 0
+        rows = rows[usable] / lengths[usable, None]
+        return Side(self.modality, rows, self.labels.take(usable), self.items[usable])
+
+    def judged_by(self, part: Partition) -> "Side":
+        """The items that have a label in a partition of them, with these labels."""
+        order = np.argsort(part.index)
+        labels = part.labels.take(order[np.searchsorted(part.index, self.items, sorter=order)])
+        labelled = labels.is_labelled
+        return Side(self.modality, self.codes[labelled], labels.take(labelled), self.items[labelled])
+
     def __len__(self) -> int:
         return len(self.items)
 

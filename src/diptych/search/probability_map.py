@@ -30,6 +30,15 @@ class ProbabilityMap:
         """The probability at each cosine."""
         return np.asarray(np.interp(np.asarray(cosines, dtype=np.float64), self.scores, self.probabilities))
 
+    def in_gallery(self, growth: float) -> "ProbabilityMap":
+        """The map where a query has as many partners as before among `growth` times as many items.
+
+        The odds of belonging fall by that factor at every cosine, for what belongs and what does not are distributed
+        over cosines as before.
+        """
+        odds = self.probabilities / growth
+        return ProbabilityMap(self.scores, odds / (odds + 1 - self.probabilities))
+
     def to_json(self) -> dict[str, Any]:
         """The knots."""
         return {"scores": self.scores.tolist(), "probabilities": self.probabilities.tolist()}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from diptych.errors import ConfigError
 from diptych.features import Picture
+from diptych.methods.purposes import PURPOSES, Purpose
 
 PartKind = Literal["text", "image", "item"]
 PART_KINDS: tuple[PartKind, ...] = ("text", "image", "item")
@@ -39,6 +40,8 @@ class Query:
         offset: leave out so many of the best.
         where: only items that meet this condition.
         min_probability: only items that belong with at least this probability.
+        purpose: what the query looks for, where the index has several spaces: things of its kind ("class"), the very
+            item it describes ("partner"), or anything alike ("both"); "auto" asks in all spaces of the index.
     """
 
     parts: tuple[QueryPart, ...]
@@ -47,6 +50,7 @@ class Query:
     offset: int = 0
     where: str | None = None
     min_probability: float = 0.0
+    purpose: Purpose = "auto"
 
     def check(self) -> None:
         """Refuse what no query can be; words, pictures and ids are looked at when they are embedded."""
@@ -61,6 +65,8 @@ class Query:
                 )
         if not 0 <= self.min_probability <= 1:
             raise ConfigError(f"min_probability is {self.min_probability}; it must lie between 0 and 1.")
+        if self.purpose not in PURPOSES:
+            raise ConfigError(f"the purpose is {self.purpose!r:.60}; choose one of {', '.join(PURPOSES)}.")
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Hit:
     Attributes:
         id: in the index.
         modality: what it is.
-        score: its cosine with the query.
+        score: its cosine with the query, in the space of the query's purpose.
         probability: that it belongs to the query; None where nothing is known of that.
         metadata: text, label, split, document, item, has_media and whatever else was given.
     """
@@ -95,11 +101,13 @@ class Answer:
         hits: best first.
         closest: the best probability among the items of this page before `min_probability` cut; None if unknown.
         seconds: what it took, embedding and all.
+        purpose: what was looked for; None where the index has a single space.
     """
 
     hits: tuple[Hit, ...]
     closest: float | None
     seconds: float
+    purpose: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

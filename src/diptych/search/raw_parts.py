@@ -11,6 +11,7 @@ import numpy as np
 from diptych.arrays import Features, Singles
 from diptych.errors import ConfigError, DataError, DiptychError
 from diptych.methods import Method
+from diptych.methods.purposes import Purpose
 from diptych.search.decoding import decoded, read_file
 
 _log = logging.getLogger("diptych.search")
@@ -22,9 +23,10 @@ _BLANK: Mapping[str, Any] = {"text": "a", "image": np.full((64, 64, 3), 255, np.
 class RawParts:
     """Reads and embeds raw items by a model's own pipeline. No message of it names a place on disk."""
 
-    def __init__(self, model: Method, folder: Path) -> None:
+    def __init__(self, model: Method, folder: Path, purpose: Purpose = "auto") -> None:
         self._model = model
         self._folder = folder
+        self._purpose = purpose
 
     def warm(self) -> None:
         """Take every road from raw items to vectors once, so that nobody's first query waits while networks load.
@@ -79,7 +81,7 @@ class RawParts:
     def embed(self, modality: str, items: Sequence[Any]) -> tuple[Singles, list[DataError | None]]:
         """Embed items that `read` has checked; an item that says nothing has an error instead of a vector."""
         rows = self._guarded(lambda: self._model.pipeline(modality, items))
-        codes = self._guarded(lambda: self._model.embed(modality, rows))
+        codes = self._guarded(lambda: self._model.embed(modality, rows, self._purpose))
         known = has_content(rows) if self._model.pipeline.of(modality).medium == "text" else [True] * len(items)
         problems: list[DataError | None] = []
         for item, code, anything in zip(items, codes, known, strict=True):

@@ -16,20 +16,29 @@ _SERIES = {"all_pairs": "all pairs", f"top_{TOP}": f"the best {TOP} results"}
 
 def draw_reliability(calibration: Calibration) -> Figure:
     """Draw the curves of all directions that were judged; a marker's area is the share of pairs in its bin."""
-    judged = {way: facts["test"] for way, facts in calibration.facts.items() if "test" in facts}
+    judged = {
+        _title(each.purpose, query, gallery): facts["test"]
+        for each in calibration.each()
+        for (query, gallery), facts in each.facts.items()
+        if "test" in facts
+    }
     rows = -(-len(judged) // _ACROSS)
     figure = Figure(figsize=(2.6 * _ACROSS, 2.7 * rows + 0.5), layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(judged) :]:
         axes.set_visible(False)
-    for axes, ((query, gallery), found) in zip(panels.flat, judged.items(), strict=False):
+    for axes, (title, found) in zip(panels.flat, judged.items(), strict=False):
         _panel(axes, found)
-        axes.set_title(f"{query} → {gallery}", fontsize=9)
+        axes.set_title(title, fontsize=9)
     figure.supxlabel("probability that was said", fontsize=9)
     figure.supylabel("share that belonged, test items", fontsize=9)
     handles, names = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False)
     return figure
+
+
+def _title(purpose: str | None, query: str, gallery: str) -> str:
+    return f"{query} → {gallery}" if purpose is None else f"{purpose}: {query} → {gallery}"
 
 
 def _panel(axes: Axes, found: Mapping[str, Any]) -> None:

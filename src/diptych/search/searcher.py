@@ -9,6 +9,7 @@ from typing import Any, Self
 from diptych.errors import ConfigError, DiptychError
 from diptych.index import Item, Maker
 from diptych.methods import load_model, model_fingerprint
+from diptych.methods.purposes import Purpose
 from diptych.search.answering import Answerer, public
 from diptych.search.building import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER
 from diptych.search.calibration import Calibration, read_calibration
@@ -20,6 +21,7 @@ from diptych.search.originals import Originals
 from diptych.search.projection import read_projection
 from diptych.search.queries import Answer, Hit, NewItem, Query, QueryPart
 from diptych.search.raw_parts import RawParts
+from diptych.search.spaces import IndexSpaces
 from diptych.search.thumbnails import media_type
 
 _List = list
@@ -39,7 +41,8 @@ class Searcher:
         fingerprint = model_fingerprint(folder / MODEL_FOLDER)
         self._maker = Maker(fingerprint, self._model.record_.get("pipeline") or "")
         self._calibration = read_calibration(folder / CALIBRATION_FILE)
-        self._raw = RawParts(self._model, folder)
+        self._spaces = IndexSpaces.from_json(self._description.spaces)
+        self._raw = RawParts(self._model, folder, self._spaces.embedded_for)
         self._writable = writable
         known = self._description
         keeper = Keeper.found(known.engine, url, known.place, known.url)
@@ -50,7 +53,9 @@ class Searcher:
             self._store.close()
             raise
         self._originals = Originals(folder, self._description.sources)
-        self._answerer = Answerer(self._index, self._raw, self._calibration, self._model.modalities, self._maker)
+        self._answerer = Answerer(
+            self._index, self._raw, self._calibration, self._model.modalities, self._maker, self._spaces
+        )
 
     @classmethod
     def open(cls, place: str | Path, *, writable: bool = False, url: str | None = None) -> "Searcher":
@@ -73,6 +78,11 @@ class Searcher:
         return self._model.modalities
 
     @property
+    def purposes(self) -> tuple[Purpose, ...]:
+        """What a query may look for; empty where the index has a single space."""
+        return self._spaces.purposes
+
+    @property
     def calibration(self) -> Calibration:
         """How cosines become probabilities, and how well they do on test items."""
         return self._calibration
@@ -90,6 +100,7 @@ class Searcher:
         offset: int = 0,
         where: str | None = None,
         min_probability: float = 0.0,
+        purpose: Purpose = "auto",
     ) -> Answer:
         """Find what belongs to a query: the weighted sum of its parts' directions.
 
@@ -100,8 +111,11 @@ class Searcher:
             offset: leave out so many of the best.
             where: only items that meet this condition, such as "split = 'train' and label in ('river', 'pond')".
             min_probability: only items that belong with at least this probability; there may be none.
+            purpose: what to look for, where the index has several spaces: things of this kind ("class"), the very item
+                ("partner"), or anything alike ("both"); "auto" asks in all spaces of the index.
         """
-        return self.search_many([parts], into=into, k=k, offset=offset, where=where, min_probability=min_probability)[0]
+        options = Query((), into, k, offset, where, min_probability, purpose)
+        return self._search([parts], options)[0]
 
     def search_many(
         self,
@@ -112,9 +126,12 @@ class Searcher:
         offset: int = 0,
         where: str | None = None,
         min_probability: float = 0.0,
+        purpose: Purpose = "auto",
     ) -> _List[Answer]:
         """Like `search` for several queries; what is alike is embedded together. The first bad query is an error."""
-        options = Query((), into, k, offset, where, min_probability)
+        return self._search(queries, Query((), into, k, offset, where, min_probability, purpose))
+
+    def _search(self, queries: Sequence[Sequence[QueryPart]], options: Query) -> _List[Answer]:
         answers = self.answer_many([replace(options, parts=tuple(parts)) for parts in queries])
         for answer in answers:
             if isinstance(answer, DiptychError):
@@ -142,10 +159,11 @@ class Searcher:
         offset: int = 0,
         where: str | None = None,
         min_probability: float = 0.0,
+        purpose: Purpose = "auto",
     ) -> Answer:
         """More like this item, which itself is left out."""
-        parts = [QueryPart("item", id)]
-        return self.search(parts, into=into, k=k, offset=offset, where=where, min_probability=min_probability)
+        options = Query((), into, k, offset, where, min_probability, purpose)
+        return self._search([[QueryPart("item", id)]], options)[0]
 
     def get(self, id: str) -> Hit | None:
         """One item, with score 1; None if there is none."""
@@ -191,8 +209,14 @@ class Searcher:
             "dimension": identity.dimension,
             "engine": known.engine,
             "takes": sorted(self._raw.media()),
-            "calibrated": [f"{query}->{gallery}" for query, gallery in self._calibration.maps],
+            "purposes": [*self.purposes],
+            "calibrated": self._calibration.directions,
             "belongs_means": self._calibration.relevance,
+            "by_purpose": {
+                known.purpose: {"calibrated": known.directions, "belongs_means": known.relevance}
+                for known in self._calibration.each()
+                if known.purpose is not None
+            },
             "attribution": known.attribution,
             "examples": [*known.examples],
         }
@@ -237,7 +261,7 @@ class Searcher:
     def _changer(self) -> Changer:
         if not self._writable:
             raise ConfigError("this index is open for reading only; open it for writing to change it.")
-        return Changer(self._index, self._raw, self._store, self._maker)
+        return Changer(self._index, self._raw, self._store, self._maker, self._spaces)
 
     def _picture_of(self, id: str) -> str | None:
         item = self._index.get([id])[0]

@@ -5,6 +5,7 @@ import numpy as np
 from diptych.data import Dataset, Partition
 from diptych.errors import DiptychError
 from diptych.methods import Method
+from diptych.methods.purposes import Purpose
 from diptych.search.pairs import Side
 from diptych.search.raw_parts import has_content
 from diptych.seeding import generator
@@ -18,7 +19,9 @@ def typed(modality: str) -> str:
     return f"typed {modality}"
 
 
-def typed_side(model: Method, dataset: Dataset, part: Partition, modality: str, seed: int) -> Side | None:
+def typed_side(
+    model: Method, dataset: Dataset, part: Partition, modality: str, seed: int, purpose: Purpose = "auto"
+) -> Side | None:
     """The first few words of the texts of some items, embedded as a query is.
 
     Returns:
@@ -39,7 +42,7 @@ def typed_side(model: Method, dataset: Dataset, part: Partition, modality: str, 
     try:
         rows = model.pipeline(modality, words)
         known = np.array(has_content(rows), dtype=np.bool_)
-        return Side.of(modality, asked.take(known), model.embed(modality, rows)[known])
+        return Side.of(modality, asked.take(known), model.embed(modality, rows, purpose)[known])
     except DiptychError:
         return None
 

@@ -72,7 +72,9 @@ def query_of(parts: tuple[QueryPart, ...], options: Options, settings: ServingSe
         raise Problem(
             422, "invalid", f"k: {options.k} results are asked for; at most {settings.max_results} are given."
         )
-    return Query(parts, options.into, options.k, options.offset, options.where, options.min_probability)
+    return Query(
+        parts, options.into, options.k, options.offset, options.where, options.min_probability, options.purpose
+    )
 
 
 def _is_form(request: Request) -> bool:

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
+from diptych.methods.purposes import Purpose
+
 MOST_PARTS, MOST_RESULTS, DEEPEST_OFFSET, MOST_ITEMS = 16, 1_000, 100_000, 256
 LONGEST_TEXT, LONGEST_WHERE, LONGEST_ID = 10_000, 20_000, 1_024
 
@@ -61,6 +63,13 @@ class Options(Strict):
     min_probability: Annotated[
         Probability, Field(description="Leave out results that belong less probably than this.")
     ] = 0.0
+    purpose: Annotated[
+        Purpose,
+        Field(
+            description="What to look for, where the index has several purposes: things of this kind (class), the very "
+            "item (partner), or anything alike (both, which auto means there)."
+        ),
+    ] = "auto"
 
 
 class SearchRequest(Options):
@@ -138,6 +147,9 @@ class SearchAnswer(BaseModel):
         float | None, Field(description="The best probability found, also when it was too low to be a result.")
     ]
     seconds: float
+    purpose: Annotated[
+        str | None, Field(description="What was looked for; null where the index has a single space.")
+    ] = None
 
 
 class ItemList(BaseModel):
@@ -179,6 +191,9 @@ class Info(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
+    purposes: Annotated[
+        list[str], Field(description="What a query may look for; empty where the index has a single space.")
+    ] = []
     limits: Limits
 
 

@@ -22,7 +22,8 @@ def shown_answer(answer: Answer) -> Response:
         }
         for hit in answer.hits
     ]
-    body = to_json({"hits": hits, "closest": answer.closest, "seconds": answer.seconds})
+    about = {"closest": answer.closest, "seconds": answer.seconds, "purpose": answer.purpose}
+    body = to_json({"hits": hits, **about})
     return Response(body, media_type="application/json")
 
 

@@ -50,17 +50,21 @@ def _kept(block: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 def calibration_figures(index: Path) -> dict[str, Any]:
     """By how much the probabilities of an index are off on test items, direction by direction."""
     calibration = read_calibration(index / CALIBRATION_FILE)
-    directions = []
-    for (query, gallery), known in calibration.facts.items():
-        judged = known.get("test", {})
-        directions.append(
-            {
-                "query": query,
-                "gallery": gallery,
-                "pairs": known["pairs"],
-                "relevant_share": known["relevant_share"],
-                "error_top_10": judged["top_10"]["error"] if judged else None,
-                "error_all_pairs": judged["all_pairs"]["error"] if judged else None,
-            }
-        )
+    directions = [
+        _off_by(query, gallery, known) | ({} if each.purpose is None else {"purpose": each.purpose})
+        for each in calibration.each()
+        for (query, gallery), known in each.facts.items()
+    ]
     return {"relevance": calibration.relevance, "directions": directions}
+
+
+def _off_by(query: str, gallery: str, known: dict[str, Any]) -> dict[str, Any]:
+    judged = known.get("test", {})
+    return {
+        "query": query,
+        "gallery": gallery,
+        "pairs": known["pairs"],
+        "relevant_share": known["relevant_share"],
+        "error_top_10": judged["top_10"]["error"] if judged else None,
+        "error_all_pairs": judged["all_pairs"]["error"] if judged else None,
+    }

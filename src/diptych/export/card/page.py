@@ -127,13 +127,18 @@ def _calibration(found: Card | None) -> list[str]:
     if not found["directions"]:
         return ["The index gives none."]
     rows = (
-        [plain(f"{one['query']} → {one['gallery']}"), f"{one['pairs']:,}", f"{one['relevant_share']:.1%}"]
+        [plain(_way(one)), f"{one['pairs']:,}", f"{one['relevant_share']:.1%}"]
         + ["not judged" if one[key] is None else f"{one[key]:.3f}" for key in ("error_top_10", "error_all_pairs")]
         for one in found["directions"]
     )
     heads = ["direction", "validation pairs", "that belong", "error, top 10 of test", "error, all test pairs"]
     words = "The expected calibration error: by how much a probability is off on average."
     return [words, "", *table(heads, rows)]
+
+
+def _way(one: Card) -> str:
+    way = f"{one['query']} → {one['gallery']}"
+    return f"{one['purpose']}: {way}" if "purpose" in one else way
 
 
 def _versions(card: Card) -> list[str]:
