@@ -1,100 +1,69 @@
-"""CDMLMR: cross-modal deep metric learning with multi-task regularization."""
+"""CDMLMR: cross-modal deep metric learning with multi-task regularization, trained as one network."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import ClassVar, Literal
-
-import numpy as np
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Literal
 
 from diptych.data import Protocol, TrainingData
 from diptych.errors import ConfigError
-from diptych.methods.base_network import shared_codes
+from diptych.methods.base_network import BaseNetwork
+from diptych.methods.cdmlmr_staged import StagedCDMLMR
+from diptych.methods.deep.class_space import branch_space, probability_space
 from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.freezing import frozen_towers
 from diptych.methods.deep.layers import Chain
-from diptych.methods.deep.metric_rows import MetricData, metric_data
-from diptych.methods.deep.metric_search import GRIDS, Grid, MetricSearch
-from diptych.methods.deep.metric_stage import MetricDesign, TrainedPathways, monitoring, train_pathways
+from diptych.methods.deep.metric_stage import monitoring
+from diptych.methods.deep.sizing import FAST, Sizes, sizes_for
+from diptych.methods.deep.whole_network import RATE, Documents, documents, train_network
 from diptych.methods.deep.workshop import Workshop
-from diptych.methods.selection import Validation
-from diptych.nets.graph import Metric
-from diptych.nets.losses import ContrastiveForm, Reduction
-from diptych.nets.metric_learning import MetricOptions
-from diptych.nets.pathways import Branch, Representation, TrunkActivation
-from diptych.nets.samplers import UnlabelledNegatives, UnlabelledPairs
+from diptych.methods.partner_space import add_partner_space
+from diptych.nets.cdmlmr import Branch
+from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
 
-Losses = Literal["both", "contrastive", "quadruplet"]
+Losses = Literal["both", "contrastive", "quadruplet", "none"]
+Retrieved = Literal["probabilities", "codes"]
 
 _BRANCHES: dict[str, tuple[Branch, ...]] = {
     "both": ("contrastive", "quadruplet"),
     "contrastive": ("contrastive",),
     "quadruplet": ("quadruplet",),
+    "none": (),
 }
-_KINDS: dict[str, tuple[Representation, ...]] = {
-    "both": ("branch_concat", "semi", "quad"),
-    "contrastive": ("semi",),
-    "quadruplet": ("quad",),
-}
-_SWITCHES = (
-    "contrastive_weight",
-    "quadruplet_weight",
-    "contrastive_form",
-    "reduction",
-    "graph_metric",
-    "graph_pool",
-    "unlabelled_from",
-    "unlabelled_pairs",
-    "unlabelled_negatives",
-    "quadruplets_per_item",
-)
-NEIGHBOURS = 10
-LEAST_LABELLED_SHARE = 0.3
 
 
 class CDMLMR(DeepMethod):
-    """Two pathways over the base network's codes, under a semi-supervised contrastive and a quadruplet ranking loss.
+    """One network for both modalities under a contrastive and a quadruplet loss, with softmax losses as regularisers.
 
-    L = w_s·L_semi + w_q·L_quad. L_semi pulls similar cross-modal pairs of a batch together and pushes dissimilar ones
-    beyond the margin α: pairs of one class where both items are labelled, neighbours in the batch's own graph where
-    not. L_quad asks of (a⁺, b⁺, a⁻, b⁻) that 2‖a⁺ − b⁺‖² stays β below ‖a⁺ − b⁻‖² + ‖a⁻ − b⁺‖².
+    DBN-started towers, supervised nets, shared codes S, pathways and a branch for each loss are one module and train
+    together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction. Retrieved are class
+    probabilities, as codes whose cosine is the probability that two items share a class; beside them stands a partner
+    space, by which an item's own partner is found (see `purposes`).
 
-    Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. What it leaves
-    open is a parameter; None lets validation choose. Changes, each with its switch: codes are standardised before and
-    centred after the network, with training statistics; inputs are dropped at random; the learning rate is chosen.
-    docs/methods/cdmlmr.md has the reasons and the measurements.
+    Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. `profile="paper"`
+    trains stage by stage as published (`StagedCDMLMR`). What differs otherwise is a switch each, with its reason and
+    its measured effect in docs/methods/cdmlmr.md. Sizes, steps and regularisation follow from the numbers of rows and
+    columns (`diptych.methods.deep.sizing`) unless they are given.
 
     Args:
-        losses: "both", or one of them for the ablations.
-        members: base networks whose codes the pathways read side by side; the paper has one.
-        read_dbn: let the pathways read the DBNs' codes beside S; None where the pairing of unlabelled items is known,
-            which can then teach what the few labels did not.
+        losses: "both", one of them for the ablations, or "none" for the base network, which retrieves with S.
+        members: networks trained side by side and averaged.
+        fine_tune: let the metric losses train the base network too; off, their gradients stop at S.
+        use_dbn: start the towers from trained machines.
+        read_features: let the supervised nets read the features beside the DBN's codes.
+        feature_skip: a linear way from the features into S.
+        equal_start: start the pathways of both modalities from the same weights.
+        branch_softmax: a softmax loss on each branch.
+        quadruplet_negatives: "softmin" over all mismatches in the batch, or "random" as published.
+        mixup: parameter of the Beta distribution by which rows are blended; 0 blends none.
+        linear_member: add logistic regression on the features to the mean, by a share chosen on validation.
+        retrieved: "probabilities", or "codes": the branches' outputs, as published.
+        partner_space: learn the second space.
         contrastive_margin: α.
         quadruplet_margin: β.
-        unlabelled_weight: λ_u, the weight of pairs with unlabelled items.
+        unlabelled_weight: what unlabelled rows count.
+        neighbours: k of the graph inside a batch.
         rate: learning rate.
-        representation: what is retrieved: "branch_concat", "branch_mean", "semi", "quad", or "trunk".
-        centred: retrieve without the mean over the training items, which differs between the modalities.
-        dropout: share of the network's inputs dropped in training.
-        contrastive_weight: w_s.
-        quadruplet_weight: w_q.
-        contrastive_form: "hadsell" or "eq5".
-        reduction: "mean", "batch" or "sum".
-        neighbours: k of the graph; None for 10, or none where the pairing of the unlabelled items is known.
-        graph_metric: "euclidean" or "cosine".
-        graph_space: "raw" for the base network's codes as they are, "zscored" for standardised ones.
-        graph_pool: "batch" or "eligible".
-        unlabelled_from: step from which on unlabelled items count.
-        unlabelled_pairs: "any" or "both".
-        unlabelled_negatives: "all" or "far_third".
-        quadruplets_per_item: r.
-        batch_size: n.
-        labelled_share: of a batch; None for the share of the pools, but no less than 0.3.
-        class_balanced: show all classes equally often.
-        activation: of the pathways.
-        share_branch_fc: whether modalities share the layers of the branches.
-        input_norm: "zscore" or "none".
-        bias_rate_multiplier: learning rate of biases relative to the weights'.
-        clip_norm: largest norm of the gradients.
-        profile: see `DeepMethod`.
+        steps: of training.
+        profile: "standard", "fast" for tests, or "paper".
         seed: see `DeepMethod`.
         device: see `DeepMethod`.
         cache: see `DeepMethod`.
@@ -102,42 +71,29 @@ class CDMLMR(DeepMethod):
 
     uses_labels: ClassVar[bool] = True
     uses_unlabelled: ClassVar[bool] = True
-    citation: ClassVar[str] = (
-        "X. Huang, Y. Peng. Cross-modal Deep Metric Learning with Multi-task Regularization. ICME 2017."
-    )
+    citation: ClassVar[str] = StagedCDMLMR.citation
 
     def __init__(
         self,
         losses: Losses = "both",
-        members: int = 1,
-        read_dbn: bool | None = None,
-        contrastive_margin: float | None = None,
-        quadruplet_margin: float | None = None,
-        unlabelled_weight: float | None = None,
-        rate: float | None = None,
-        representation: Representation | None = None,
-        centred: bool = True,
-        dropout: float | None = None,
-        contrastive_weight: float = 1.0,
-        quadruplet_weight: float = 1.0,
-        contrastive_form: ContrastiveForm = "hadsell",
-        reduction: Reduction = "mean",
-        neighbours: int | None = None,
-        graph_metric: Metric = "euclidean",
-        graph_space: str = "raw",
-        graph_pool: str = "batch",
-        unlabelled_from: int = 0,
-        unlabelled_pairs: UnlabelledPairs = "any",
-        unlabelled_negatives: UnlabelledNegatives = "all",
-        quadruplets_per_item: int = 3,
-        batch_size: int = 100,
-        labelled_share: float | None = None,
-        class_balanced: bool = False,
-        activation: TrunkActivation = "relu",
-        share_branch_fc: bool = False,
-        input_norm: str = "zscore",
-        bias_rate_multiplier: float = 1.0,
-        clip_norm: float | None = None,
+        members: int | None = None,
+        fine_tune: bool = True,
+        use_dbn: bool = True,
+        read_features: bool = True,
+        feature_skip: bool = True,
+        equal_start: bool = True,
+        branch_softmax: bool = True,
+        quadruplet_negatives: Negatives = "softmin",
+        mixup: float | None = None,
+        linear_member: bool = True,
+        retrieved: Retrieved = "probabilities",
+        partner_space: bool = True,
+        contrastive_margin: float = 1.2,
+        quadruplet_margin: float = 1.0,
+        unlabelled_weight: float = 1.0,
+        neighbours: int = 10,
+        rate: float = RATE,
+        steps: int | None = None,
         profile: str = "standard",
         seed: int = 0,
         device: str = "auto",
@@ -146,139 +102,119 @@ class CDMLMR(DeepMethod):
         super().__init__(profile, seed, device, cache)
         self.losses = losses
         self.members = members
-        self.read_dbn = read_dbn
+        self.fine_tune = fine_tune
+        self.use_dbn = use_dbn
+        self.read_features = read_features
+        self.feature_skip = feature_skip
+        self.equal_start = equal_start
+        self.branch_softmax = branch_softmax
+        self.quadruplet_negatives = quadruplet_negatives
+        self.mixup = mixup
+        self.linear_member = linear_member
+        self.retrieved = retrieved
+        self.partner_space = partner_space
         self.contrastive_margin = contrastive_margin
         self.quadruplet_margin = quadruplet_margin
         self.unlabelled_weight = unlabelled_weight
-        self.rate = rate
-        self.representation = representation
-        self.centred = centred
-        self.dropout = dropout
-        self.contrastive_weight = contrastive_weight
-        self.quadruplet_weight = quadruplet_weight
-        self.contrastive_form = contrastive_form
-        self.reduction = reduction
         self.neighbours = neighbours
-        self.graph_metric = graph_metric
-        self.graph_space = graph_space
-        self.graph_pool = graph_pool
-        self.unlabelled_from = unlabelled_from
-        self.unlabelled_pairs = unlabelled_pairs
-        self.unlabelled_negatives = unlabelled_negatives
-        self.quadruplets_per_item = quadruplets_per_item
-        self.batch_size = batch_size
-        self.labelled_share = labelled_share
-        self.class_balanced = class_balanced
-        self.activation = activation
-        self.share_branch_fc = share_branch_fc
-        self.input_norm = input_norm
-        self.bias_rate_multiplier = bias_rate_multiplier
-        self.clip_norm = clip_norm
+        self.rate = rate
+        self.steps = steps
 
     def _check(self) -> None:
         if self.losses not in _BRANCHES:
             raise ConfigError(f"losses is {self.losses!r}; choose one of {', '.join(_BRANCHES)}.")
-        if self.members < 1:
-            raise ConfigError(f"members is {self.members}; it must be at least 1.")
-        for name, known in (("graph_space", ("raw", "zscored")), ("input_norm", ("zscore", "none"))):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(known)}.")
-        self._design(self.labelled_share, GRIDS["standard"]["rate"][0] if self.rate is None else self.rate).check()
-        self._options(paired=False, values={})
+        if self.retrieved not in ("probabilities", "codes"):
+            raise ConfigError(f"retrieved is {self.retrieved!r}; choose one of probabilities, codes.")
+        for name in ("members", "steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} is {value}; it must be at least 1.")
+        if not self.rate > 0:
+            raise ConfigError(f"rate is {self.rate}; it must be positive.")
+        if not (self.use_dbn or self.read_features):
+            raise ConfigError("use_dbn and read_features are both off, so the nets would read nothing; leave one on.")
+        self._options(FAST)
 
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
-        return super().saw(protocol, data if self._reads_pool else replace(data, pools={}))
-
-    @property
-    def _reads_pool(self) -> bool:
-        return self.uses_unlabelled and self.losses != "quadruplet"
+        return super().saw(protocol, data if self.unlabelled_weight > 0 else replace(data, pools={}))
 
     def _train(self, shop: Workshop) -> dict[str, Chain]:
-        knows_pairs = self._reads_pool and shop.data.unlabelled_pairs is not None
-        with_dbn = knows_pairs if self.read_dbn is None else self.read_dbn
-        data = metric_data(
+        if self.profile == "paper":
+            return self._train_in_stages(shop)
+        source = documents(shop, with_pool=self.unlabelled_weight > 0)
+        sizes = self._sizes(source)
+        trained = train_network(
             shop,
-            shared_codes(shop, self.members, with_dbn=with_dbn),
-            input_norm=self.input_norm,
-            graph_space=self.graph_space,
-            with_pool=self._reads_pool,
+            source,
+            sizes,
+            self._switches(),
+            self._options(sizes),
+            with_dbn=self.use_dbn,
+            rate=self.rate,
         )
-        search = MetricSearch(lambda values: self._train_once(shop, data, values), self._representations())
-        trained, chosen = search.run(self._grid(shop, data))
-        self.record_["selection"] = search.search.trials if trained.judge else []
-        self.record_["failed_trials"] = search.failures
-        self.record_["chosen"] = chosen
-        self.record_["monitoring"] = {**monitoring(trained.history), "chance_purity": _chance_purity(data)}
-        return trained.chains(chosen["representation"])
-
-    def _train_once(self, shop: Workshop, data: MetricData, values: Mapping[str, float]) -> TrainedPathways:
-        design = self._design(self._labelled_share(data), values["rate"])
-        return train_pathways(shop, data, design, self._options(paired=data.paired, values=values))
-
-    def _design(self, labelled_share: float | None, rate: float) -> MetricDesign:
-        return MetricDesign(
-            branches=_BRANCHES[self.losses],
-            activation=self.activation,
-            share_branch_fc=self.share_branch_fc,
-            batch_size=self.batch_size,
-            labelled_share=labelled_share,
-            class_balanced=self.class_balanced,
-            rate=rate,
-            bias_rate_multiplier=self.bias_rate_multiplier,
-            clip_norm=self.clip_norm,
-            judged_by=self._representations()[0],
-            centred=self.centred,
-        )
-
-    def _options(self, *, paired: bool, values: Mapping[str, float]) -> MetricOptions:
-        """The losses with the values on trial; what the grid does not hold stays at its parameter or default."""
-        defaults = MetricOptions()
-        open_values = {
-            name: values.get(name, getattr(defaults, name) if getattr(self, name) is None else getattr(self, name))
-            for name in ("dropout", "contrastive_margin", "quadruplet_margin", "unlabelled_weight")
+        self.record_["sizes"] = asdict(sizes)
+        self.record_["monitoring"] = monitoring(trained.history)
+        towers = frozen_towers(trained.net, trained.scalings)
+        if self.retrieved == "codes" or (self.losses != "none" and not self.branch_softmax):
+            classes = branch_space(source, towers)
+        else:
+            classes = probability_space(shop, source, towers, linear_member=self.linear_member)
+        self.record_["selection"] = classes.search.trials
+        self.record_["chosen"] = {
+            "members": sizes.members,
+            "steps": sizes.steps,
+            "heads": list(classes.heads),
+            "linear_weight": classes.linear_weight,
         }
-        same = {name: getattr(self, name) for name in _SWITCHES}
-        neighbours = (0 if paired else NEIGHBOURS) if self.neighbours is None else self.neighbours
-        return MetricOptions(**open_values, **same, neighbours=neighbours)
+        if not self.partner_space:
+            return {name: (code,) for name, code in classes.codes.items()}
+        joined = add_partner_space(shop.data, classes.codes, shop.progress)
+        self.spaces_ = joined.widths
+        self.record_["partner_selection"] = joined.trials
+        self.record_["chosen"] |= joined.chosen
+        return {name: (code,) for name, code in joined.codes.items()}
 
-    def _grid(self, shop: Workshop, data: MetricData) -> Grid:
-        """The values to try: those the user gave are fixed, and without validation the first of each decides."""
-        grid = dict(GRIDS[shop.profile.name])
-        if self.contrastive_form == "eq5":  # whose margin is a squared distance
-            grid["contrastive_margin"] = tuple(margin**2 for margin in grid["contrastive_margin"])
-        if "contrastive" not in _BRANCHES[self.losses]:
-            del grid["contrastive_margin"]
-        if "quadruplet" not in _BRANCHES[self.losses]:
-            del grid["quadruplet_margin"]
-        if not any(data.pool.values()):
-            del grid["unlabelled_weight"]
-        judged = Validation.of(shop.data) is not None
-        for name, values in grid.items():
-            given = getattr(self, name)
-            grid[name] = (given,) if given is not None else values if judged else values[:1]
-        return grid
+    def _train_in_stages(self, shop: Workshop) -> dict[str, Chain]:
+        """The published network: what this class departs from has no say in it."""
+        if self.losses == "none":
+            return BaseNetwork(self.profile, self.seed, self.device, self.cache)._train(shop)
+        staged = StagedCDMLMR(losses=self.losses, profile=self.profile, seed=self.seed)
+        staged.record_ = self.record_
+        return staged._train(shop)
 
-    def _representations(self) -> tuple[Representation, ...]:
-        if self.representation is not None:
-            return (self.representation,)
-        kinds = _KINDS[self.losses]
-        return (*kinds, "trunk") if self.share_branch_fc else kinds
+    def _sizes(self, source: Documents) -> Sizes:
+        labelled = source.labelled
+        columns = [column.values.shape[1] for column in labelled.columns.values()]
+        sizes = FAST if self.profile == "fast" else sizes_for(len(labelled), columns)
+        given = {name: getattr(self, name) for name in ("members", "steps", "mixup")}
+        return replace(sizes, **{name: value for name, value in given.items() if value is not None})
 
-    def _labelled_share(self, data: MetricData) -> float | None:
-        pool = max(data.pool.values())
-        if self.labelled_share is not None or pool == 0:
-            return self.labelled_share
-        return max(LEAST_LABELLED_SHARE, len(data.labels) / (len(data.labels) + pool))
+    def _switches(self) -> dict[str, Any]:
+        return {
+            "branches": _BRANCHES[self.losses],
+            "read_features": self.read_features,
+            "feature_skip": self.feature_skip,
+            "equal_start": self.equal_start,
+            "branch_softmax": self.branch_softmax,
+            "stop_gradients": not self.fine_tune,
+        }
+
+    def _options(self, sizes: Sizes) -> CdmlmrOptions:
+        return CdmlmrOptions(
+            contrastive_margin=self.contrastive_margin,
+            quadruplet_margin=self.quadruplet_margin,
+            quadruplet_negatives=self.quadruplet_negatives,
+            mixup=sizes.mixup if self.mixup is None else self.mixup,
+            input_dropout=sizes.input_dropout,
+            dropout=sizes.dropout,
+            unlabelled_weight=self.unlabelled_weight,
+            neighbours=self.neighbours,
+            ramp_steps=sizes.steps // 2,
+        )
 
 
 class QuadrupletCDMLMR(CDMLMR):
     """CDMLMR's ablation "Quad": the ranking loss alone, which has no use for unlabelled items."""
 
     uses_unlabelled: ClassVar[bool] = False
-
-
-def _chance_purity(data: MetricData) -> float:
-    """The share of same-class pairs among all labelled pairs: the purity of a graph that knows nothing."""
-    shares = np.bincount(data.labels) / len(data.labels)
-    return float(np.square(shares).sum())

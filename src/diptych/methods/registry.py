@@ -53,9 +53,10 @@ _METHODS: dict[str, Entry] = {
     "corr-full-ae": _deep("corr_ae:CorrAE", "correspondence full-autoencoder", {"variant": "full"}),
     "dcca": _deep("dcca:DCCA", "deep canonical correlation analysis"),
     "cmdn": _deep("cmdn:CMDN", "cross-media multiple deep networks"),
-    "base": _deep("base_network:BaseNetwork", "the base network of CDMLMR"),
+    "base": _deep("cdmlmr:CDMLMR", "the base network of CDMLMR", {"losses": "none"}),
     "cdmlmr-semi": _deep("cdmlmr:CDMLMR", "CDMLMR with the contrastive loss alone", {"losses": "contrastive"}),
     "cdmlmr-quad": _deep("cdmlmr:QuadrupletCDMLMR", "CDMLMR with the quadruplet loss alone", {"losses": "quadruplet"}),
+    "cdmlmr-staged": _deep("cdmlmr_staged:StagedCDMLMR", "CDMLMR as published: each stage frozen before the next"),
     "cdmlmr": _deep("cdmlmr:CDMLMR", "cross-modal deep metric learning with multi-task regularization"),
 }
 

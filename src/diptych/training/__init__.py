@@ -9,12 +9,13 @@ from diptych.training.distributed import World
 from diptych.training.history import History
 from diptych.training.loop import train
 from diptych.training.objective import Figures, LossObjective, Objective, RowwiseObjective
-from diptych.training.schedules import Constant, Exponential, InverseT, Ramp, Schedule
+from diptych.training.schedules import Constant, Cosine, Exponential, InverseT, Ramp, Schedule
 from diptych.training.settings import LoopSettings
 
 __all__ = [
     "BatchOrder",
     "Constant",
+    "Cosine",
     "Exponential",
     "Figures",
     "History",

@@ -7,21 +7,33 @@ from diptych.training.settings import LoopSettings
 
 
 def make_optimizer(module: torch.nn.Module, settings: LoopSettings) -> torch.optim.Optimizer:
-    """Return SGD or Adam over the module's parameters, weights (two dimensions or more) apart from the rest."""
-    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    weights = [parameter for parameter in trained if parameter.ndim >= 2]
-    biases = [parameter for parameter in trained if parameter.ndim < 2]
+    """Return the optimiser over the module's parameters, weights (two dimensions or more) apart from the rest."""
+    groups: dict[tuple[bool, float], list[torch.nn.Parameter]] = {}
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad:
+            groups.setdefault((parameter.ndim >= 2, _multiplier(name, settings)), []).append(parameter)
     bias_decay = settings.weight_decay if settings.decay_biases else 0.0
-    groups = [
-        {"params": weights, "weight_decay": settings.weight_decay, "multiplier": 1.0},
-        {"params": biases, "weight_decay": bias_decay, "multiplier": settings.bias_rate_multiplier},
+    options = [
+        {
+            "params": parameters,
+            "weight_decay": settings.weight_decay if is_weight else bias_decay,
+            "multiplier": multiplier * (1.0 if is_weight else settings.bias_rate_multiplier),
+        }
+        for (is_weight, multiplier), parameters in sorted(groups.items(), key=lambda item: item[0], reverse=True)
     ]
-    groups = [group for group in groups if group["params"]]
-    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in trained)  # one pass over memory
+    fused = all(p.device.type in ("cpu", "cuda") for part in groups.values() for p in part)  # one pass over memory
     rate, momentum = settings.rate.at(0), settings.momentum.at(0)
     if settings.optimizer == "adam":
-        return torch.optim.Adam(groups, lr=rate, betas=(momentum, 0.999), fused=fused)
-    return torch.optim.SGD(groups, lr=rate, momentum=momentum, fused=fused)
+        return torch.optim.Adam(options, lr=rate, betas=(momentum, 0.999), fused=fused)
+    if settings.optimizer == "adamw":
+        return torch.optim.AdamW(options, lr=rate, betas=(momentum, 0.999), fused=fused)
+    return torch.optim.SGD(options, lr=rate, momentum=momentum, fused=fused)
+
+
+def _multiplier(name: str, settings: LoopSettings) -> float:
+    """The factor of a parameter's rate: that of the longest prefix that fits its name."""
+    fitting = [prefix for prefix in settings.rate_multipliers if name.startswith(prefix)]
+    return settings.rate_multipliers[max(fitting, key=len)] if fitting else 1.0
 
 
 def set_rate_and_momentum(optimizer: torch.optim.Optimizer, rate: float, momentum: float) -> None:

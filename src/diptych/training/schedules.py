@@ -125,3 +125,28 @@ class Ramp:
     def to_json(self) -> dict[str, Any]:
         """The kind of schedule and its numbers."""
         return {"kind": "ramp", **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """initial * ½(1 + cos(π t / steps)) after a linear rise over `warm_up` steps: from `initial` down to zero."""
+
+    initial: float
+    steps: int
+    warm_up: int = 0
+
+    def __post_init__(self) -> None:
+        _require_positive("cosine", "number of steps", self.steps)
+
+    def at(self, step: int) -> float:
+        """Return the value on the way down, less while it still rises."""
+        rise = min(1.0, (step + 1) / self.warm_up) if self.warm_up else 1.0
+        return self.initial * rise * 0.5 * (1.0 + math.cos(math.pi * min(step, self.steps) / self.steps))
+
+    def scaled_to(self, steps: int) -> Self:
+        """Reach zero where the run ends."""
+        return replace(self, steps=min(self.steps, steps))
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind of schedule and its numbers."""
+        return {"kind": "cosine", **asdict(self)}

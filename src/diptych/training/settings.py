@@ -1,11 +1,14 @@
 """How a stage is trained, apart from what it learns."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from diptych.errors import ConfigError
 from diptych.training.schedules import Constant, Schedule
+
+Optimizer = Literal["sgd", "adam", "adamw"]
 
 _WITHOUT_EFFECT_ON_WEIGHTS = {"checkpoint_every", "log_every", "explosion_factor", "tensorboard", "device"}
 
@@ -15,8 +18,10 @@ class LoopSettings:
     """One stage's training settings; `momentum` is the first beta under Adam.
 
     Attributes:
+        optimizer: "sgd" and "adam" add the decay to the gradient, "adamw" shrinks the weights beside it.
         weight_decay: Applied to parameters of two or more dimensions, and to the others under `decay_biases`.
         bias_rate_multiplier: Learning rate of parameters of fewer than two dimensions, relative to the weights'.
+        rate_multipliers: Learning rate of the parameters whose name starts so, relative to the others'.
         clip_norm: Largest norm of all gradients together, or None for no clipping.
         patience: Validations without improvement after which training stops, or None to train all steps.
         minimum_improvement: How much better a validation score must be to count as an improvement for `patience`.
@@ -25,12 +30,13 @@ class LoopSettings:
 
     steps: int
     batch_size: int = 128
-    optimizer: Literal["sgd", "adam"] = "sgd"
+    optimizer: Optimizer = "sgd"
     rate: Schedule = field(default=Constant(0.001))
     momentum: Schedule = field(default=Constant(0.9))
     weight_decay: float = 0.0
     decay_biases: bool = False
     bias_rate_multiplier: float = 1.0
+    rate_multipliers: Mapping[str, float] = field(default_factory=dict)
     clip_norm: float | None = None
     validate_every: int = 250
     patience: int | None = None
@@ -45,7 +51,8 @@ class LoopSettings:
     def to_json(self) -> dict[str, Any]:
         """Every setting as a JSON value."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**values, "rate": self.rate.to_json(), "momentum": self.momentum.to_json()}
+        values |= {"rate": self.rate.to_json(), "momentum": self.momentum.to_json()}
+        return values | {"rate_multipliers": dict(self.rate_multipliers)}
 
     def decisive(self) -> dict[str, Any]:
         """The settings that decide which weights come out; the others may change between two attempts."""
@@ -62,8 +69,8 @@ class LoopSettings:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
         if self.patience is not None and self.patience < 1:
             raise ConfigError(f"patience is {self.patience}; it must be 1 or more, or left out to train all steps.")
-        if self.optimizer not in ("sgd", "adam"):
-            raise ConfigError(f"optimizer is '{self.optimizer}'; it must be 'sgd' or 'adam'.")
+        if self.optimizer not in get_args(Optimizer):
+            raise ConfigError(f"optimizer is '{self.optimizer}'; choose one of {', '.join(get_args(Optimizer))}.")
         for name in ("weight_decay", "bias_rate_multiplier", "minimum_improvement"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):

@@ -1,0 +1,85 @@
+"""The linear solution inside CDMLMR: logistic regression on the features, as one more member."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from diptych.arrays import Integers, Singles
+from diptych.methods.posteriors import Posteriors
+from diptych.seeding import generator
+
+STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
+"""Penalties from strong to weak: each solution starts from the one before, so that all cost little more than one."""
+
+LEAST_JUDGES = 100
+"""Held-out rows below which the penalty is chosen on a fifth of the training rows instead."""
+
+_STEPS = 30
+
+
+def fit_linear_member(
+    rows: Singles, targets: Singles, held_out: tuple[Singles, Integers] | None, seed: int
+) -> tuple[Posteriors, float]:
+    """Fit one modality's regression, its penalty chosen by the log-loss of held-out rows.
+
+    The log-loss and not retrieval decides, because what is wanted are probabilities that can be believed.
+
+    Args:
+        rows: scaled features of the labelled training items.
+        targets: their class probabilities.
+        held_out: scaled features and class numbers of validation items; None for none.
+        seed: of the fifth that is held out where validation items are few.
+
+    Returns:
+        The regression on all rows, and its penalty.
+    """
+    everything = torch.from_numpy(rows), torch.from_numpy(targets)
+    if held_out is not None and len(held_out[1]) >= LEAST_JUDGES:
+        judges = torch.from_numpy(held_out[0]), functional.one_hot(torch.from_numpy(held_out[1]), targets.shape[1])
+        path = _path(*everything, STRENGTHS)
+        losses = [_loss(solution, judges[0], judges[1].to(everything[1])) for solution in path]
+        best = int(np.argmin(losses))
+        return _posteriors(path[best]), STRENGTHS[best]
+    order = generator(seed, "linear member").permutation(len(rows))
+    judging, learning = (torch.from_numpy(part) for part in np.split(order, [max(1, len(rows) // 5)]))
+    trials = _path(everything[0][learning], everything[1][learning], STRENGTHS)
+    losses = [_loss(solution, everything[0][judging], everything[1][judging]) for solution in trials]
+    best = int(np.argmin(losses))
+    return _posteriors(_path(*everything, STRENGTHS[: best + 1])[-1]), STRENGTHS[best]
+
+
+Solution = tuple[torch.Tensor, torch.Tensor]
+
+
+def _path(rows: torch.Tensor, targets: torch.Tensor, strengths: Sequence[float]) -> list[Solution]:
+    """Minimise (1/n) Σ −t log p + (strength / 2) ‖W‖² for each strength, by L-BFGS from the solution before."""
+    weight = torch.zeros(rows.shape[1], targets.shape[1], requires_grad=True)
+    bias = torch.zeros(targets.shape[1], requires_grad=True)
+    solutions = []
+    for strength in strengths:
+        optimizer = torch.optim.LBFGS(
+            [weight, bias], max_iter=_STEPS, history_size=10, tolerance_grad=1e-5, line_search_fn="strong_wolfe"
+        )
+
+        def loss(optimizer: torch.optim.LBFGS = optimizer, strength: float = strength) -> float:
+            optimizer.zero_grad()
+            value = functional.cross_entropy(torch.addmm(bias, rows, weight), targets)
+            value = value + 0.5 * strength * weight.square().sum()
+            value.backward()  # type: ignore[no-untyped-call]
+            return float(value.detach())
+
+        optimizer.step(loss)  # type: ignore[no-untyped-call]
+        solutions.append((weight.detach().clone(), bias.detach().clone()))
+    return solutions
+
+
+def _loss(solution: Solution, rows: torch.Tensor, targets: torch.Tensor) -> float:
+    weight, bias = solution
+    return float(functional.cross_entropy(torch.addmm(bias, rows, weight), targets))
+
+
+def _posteriors(solution: Solution) -> Posteriors:
+    weight, bias = (part.double().numpy() for part in solution)
+    return Posteriors(weight, bias)

@@ -1,0 +1,188 @@
+"""Frozen towers: what is left of CDMLMR's network when it only has to embed, in NumPy and without torch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from diptych.arrays import Features, Singles
+from diptych.features.scaling import Scaling
+from diptych.methods.deep.layers import Chain, Clip, DenseLayer, run_chain
+from diptych.methods.posteriors import Posteriors
+from diptych.state import stateful
+
+
+@stateful
+@dataclass(frozen=True)
+class BranchLayer:
+    """One branch: sigmoids less ½ at length one, and the softmax on them, if there is one."""
+
+    layer: DenseLayer
+    classes: DenseLayer | None
+
+    def outputs(self, rows: Singles) -> Singles:
+        """What the branch gives for the last layer of a pathway."""
+        return unit_rows(self.layer(rows) - np.float32(0.5))
+
+
+@stateful
+@dataclass(frozen=True)
+class MemberTower:
+    """One modality's layers of one member, with every constant factor folded into the weights.
+
+    Attributes:
+        net: the supervised net, over the DBN's code and the features side by side.
+        net_classes: the softmax on its last layer.
+        shared: S, over the net's last layer and the features side by side.
+        shared_classes: the softmax on S.
+        pathway: the layers over S; none where S itself is retrieved.
+        branches: the branches by the name of their loss.
+    """
+
+    net: tuple[DenseLayer, ...]
+    net_classes: DenseLayer
+    shared: DenseLayer
+    shared_classes: DenseLayer
+    pathway: tuple[DenseLayer, ...]
+    branches: dict[str, BranchLayer]
+
+    def shared_code(self, hidden: Singles, features: Singles) -> Singles:
+        """S from the net's last layer."""
+        return self.shared(np.concatenate([hidden, features], axis=1))
+
+    def hidden(self, entering: Singles) -> Singles:
+        """The net's last layer."""
+        return run_chain(self.net, entering)
+
+
+@stateful
+@dataclass(frozen=True)
+class Tower:
+    """One modality of the trained network: from stored rows to class probabilities, or to codes.
+
+    Attributes:
+        scaling: of the features.
+        clip: what scaled features are kept within.
+        dbn: the fine-tuned machines, over stored rows or, where they read them, over scaled features; none without.
+        dbn_reads_counts: which of the two.
+        reads_features: whether the supervised net reads the features beside the DBN's code.
+        members: the members' layers.
+        heads: the softmax layers whose mean counts: "net", "shared" and names of branches.
+    """
+
+    scaling: Scaling
+    clip: Clip
+    dbn: Chain
+    dbn_reads_counts: bool
+    reads_features: bool
+    members: tuple[MemberTower, ...]
+    heads: tuple[str, ...]
+
+    def posteriors(self, rows: Features) -> Singles:
+        """The class probabilities of rows, averaged over members and heads."""
+        features, entering = self._inputs(rows)
+        scores = [each for member in self.members for each in self._scores(member, features, entering)]
+        return np.asarray(np.mean([softmax(each, axis=1) for each in scores], axis=0), dtype=np.float32)
+
+    def codes(self, rows: Features) -> Singles:
+        """The branches' outputs of all members side by side; S less ½ where there is no branch."""
+        features, entering = self._inputs(rows)
+        parts = []
+        for member in self.members:
+            code = member.shared_code(member.hidden(entering), features)
+            upper = run_chain(member.pathway, code)
+            parts += [branch.outputs(upper) for branch in member.branches.values()] or [code - np.float32(0.5)]
+        return np.concatenate(parts, axis=1)
+
+    def _inputs(self, rows: Features) -> tuple[Singles, Singles]:
+        """Scaled features, and what the supervised net reads: the DBN's code, the features, or both."""
+        features = run_chain((self.scaling, self.clip), rows)
+        parts = [2.0 * run_chain(self.dbn, rows if self.dbn_reads_counts else features) - 1.0] if self.dbn else []
+        parts += [features] if self.reads_features else []
+        return features, np.concatenate(parts, axis=1).astype(np.float32)
+
+    def _scores(self, member: MemberTower, features: Singles, entering: Singles) -> list[Singles]:
+        hidden = member.hidden(entering)
+        code = member.shared_code(hidden, features)
+        found = {"net": member.net_classes(hidden), "shared": member.shared_classes(code)}
+        if set(self.heads) - {"net", "shared"}:
+            upper = run_chain(member.pathway, code)
+            for name, branch in member.branches.items():
+                if branch.classes is not None:
+                    found[name] = branch.classes(branch.outputs(upper))
+        return [found[name] for name in self.heads]
+
+
+@stateful
+@dataclass(frozen=True)
+class LinearMember:
+    """The linear solution as a member: logistic regression on the scaled features.
+
+    Attributes:
+        posteriors: the fitted regression.
+        weight: its share in the mean of class probabilities.
+    """
+
+    posteriors: Posteriors
+    weight: float
+
+
+@stateful
+@dataclass(frozen=True)
+class ClassProbabilityCode:
+    """A code whose cosine with another modality's is the probability that both items are of one class.
+
+    The probabilities p of an item and q of another give Σ p_c q_c, the chance that the two share a class. Each code is
+    p with one more entry that brings it to length one, in a column that belongs to its modality alone: then the cosine
+    *is* that sum, and a ranking by cosine is a ranking by the probability of being relevant.
+
+    Attributes:
+        tower: the network's part.
+        linear: the linear member; None without one.
+        place: the modality's number, which decides its column.
+        modalities: how many there are.
+    """
+
+    tower: Tower
+    linear: LinearMember | None
+    place: int
+    modalities: int
+
+    def probabilities(self, rows: Features) -> Singles:
+        """The class probabilities of rows."""
+        network = self.tower.posteriors(rows)
+        if self.linear is None:
+            return network
+        features = run_chain((self.tower.scaling, self.tower.clip), rows)
+        regressed = self.linear.posteriors(features.astype(np.float64))
+        share = self.linear.weight
+        return np.asarray((1.0 - share) * network + share * regressed, dtype=np.float32)
+
+    def __call__(self, rows: Features) -> Singles:
+        """Embed stored rows."""
+        return padded(self.probabilities(rows), self.place, self.modalities)
+
+
+@stateful
+@dataclass(frozen=True)
+class BranchCode:
+    """The codes of a tower as they are, less their mean over the training items; length one for each row."""
+
+    tower: Tower
+    centre: Singles
+
+    def __call__(self, rows: Features) -> Singles:
+        """Embed stored rows."""
+        return unit_rows(self.tower.codes(rows) - self.centre)
+
+
+def padded(probabilities: Singles, place: int, modalities: int) -> Singles:
+    """Bring rows of probabilities to length one by an entry in the column of their modality."""
+    extra = np.zeros((len(probabilities), modalities), dtype=np.float32)
+    extra[:, place] = np.sqrt(np.maximum(1.0 - np.square(probabilities).sum(axis=1), 0.0))
+    return np.concatenate([probabilities, extra], axis=1)
+
+
+def unit_rows(rows: Singles) -> Singles:
+    """Rows at length one."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)

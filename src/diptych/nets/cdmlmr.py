@@ -1,0 +1,209 @@
+"""The network of CDMLMR as one module: base network, pathways and branches, for several members at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from diptych.nets.members import MemberLinear
+
+Branch = Literal["contrastive", "quadruplet"]
+Weights = tuple[Tensor, Tensor]
+
+CODE_GAIN = 4.0
+"""What the softmax on S multiplies its codes by, which lie within ±½."""
+
+BRANCH_GAIN = 8.0
+"""What the softmax on a branch multiplies its outputs by, which have length one."""
+
+
+@dataclass(frozen=True)
+class NetworkShape:
+    """What decides the network's layers; each switch that is off takes a departure from the paper back.
+
+    Attributes:
+        columns: the number of features of each modality.
+        classes: how many classes the softmax layers tell apart.
+        members: how many networks are trained side by side.
+        width: of every hidden layer, of S and of the branches.
+        branches: the losses that have one; none leaves the base network.
+        read_features: the supervised nets read the scaled features beside the DBN's code.
+        feature_skip: a linear way from the features into S, starting at zero.
+        equal_start: the pathways and branches of all modalities start from the same weights.
+        branch_softmax: a softmax layer on each branch, shared by the modalities.
+        stop_gradients: train the base network by its own losses only.
+    """
+
+    columns: Mapping[str, int]
+    classes: int
+    members: int
+    width: int
+    branches: tuple[Branch, ...] = ("contrastive", "quadruplet")
+    read_features: bool = True
+    feature_skip: bool = True
+    equal_start: bool = True
+    branch_softmax: bool = True
+    stop_gradients: bool = False
+
+
+class DeepBelief(nn.Module):
+    """The way up through two trained machines, as sigmoid layers that go on training; all members share it.
+
+    The first layer reads dense rows, or word frequencies that add up to a fixed length: its bias counts as often as
+    the row has words, so that an empty text has the code σ(0) as in the machine.
+    """
+
+    def __init__(self, first: Weights, second: Weights, words: int | None) -> None:
+        super().__init__()
+        self.words = words
+        self.first_weight, self.first_bias = (nn.Parameter(part.clone()) for part in first)
+        self.second_weight, self.second_bias = (nn.Parameter(part.clone()) for part in second)
+
+    def forward(self, visible: Tensor) -> Tensor:
+        """Return the upper code, spread from (0, 1) to (−1, 1)."""
+        length = 1.0 if self.words is None else visible.sum(1, keepdim=True) / self.words
+        lower = torch.sigmoid(visible @ self.first_weight + length * self.first_bias)
+        return 2.0 * torch.sigmoid(torch.addmm(self.second_bias, lower, self.second_weight)) - 1.0
+
+    @property
+    def width(self) -> int:
+        """The width of the code."""
+        return int(self.second_bias.shape[0])
+
+
+class Tower(nn.Module):
+    """One modality's layers: supervised net, the way into S, pathway, branches, and the decoder of its net's code."""
+
+    def __init__(self, columns: int, dbn: DeepBelief | None, shape: NetworkShape, random: torch.Generator) -> None:
+        super().__init__()
+        members, width = shape.members, shape.width
+        inputs = (dbn.width if dbn is not None else 0) + (columns if shape.read_features else 0)
+
+        def layer(size: int, outputs: int, scheme: str, bias: bool = True, fan_in: int | None = None) -> MemberLinear:
+            return MemberLinear(members, size, outputs, random, scheme, bias=bias, fan_in=fan_in)
+
+        self.dbn = dbn
+        self.reads_code = layer(dbn.width, width, "he", fan_in=inputs) if dbn is not None else None
+        self.reads_features = layer(columns, width, "he", fan_in=inputs) if shape.read_features else None
+        self.net = nn.ModuleList([layer(width, width, "he") for _ in range(2)])
+        self.net_classes = layer(width, shape.classes, "xavier")
+        self.into_shared = layer(width, width, "xavier", bias=False)
+        self.skip = layer(columns, width, "zero", bias=False) if shape.feature_skip else None
+        self.decoder = layer(width, width, "xavier")
+        self.pathway = nn.ModuleList([layer(width, width, "he") for _ in range(3)] if shape.branches else [])
+        self.branches = nn.ModuleDict({name: layer(width, width, "xavier") for name in shape.branches})
+
+    def hidden(self, features: Tensor, visible: Tensor, kept: Tensor | None) -> Tensor:
+        """Return the supervised net's last layer.
+
+        Args:
+            features: scaled rows.
+            visible: what the DBN reads.
+            kept: for each of three layers what every unit is multiplied by (dropout); None in use.
+        """
+        parts = []
+        if self.reads_features is not None:
+            parts.append(self.reads_features(features))
+        if self.dbn is not None and self.reads_code is not None:
+            parts.append(self.reads_code(self.dbn(visible)))
+        hidden = torch.relu(sum(parts[1:], start=parts[0]))
+        for place, layer in enumerate([None, *self.net]):
+            hidden = hidden if layer is None else torch.relu(layer(hidden))
+            hidden = hidden if kept is None else hidden * kept[place]
+        return hidden
+
+    def shared(self, hidden: Tensor, features: Tensor, bias: Tensor) -> Tensor:
+        """Return S less ½."""
+        entering = self.into_shared(hidden) + bias.unsqueeze(1)
+        if self.skip is not None:
+            entering = entering + self.skip(features)
+        return torch.sigmoid(entering) - 0.5
+
+    def branch_outputs(self, code: Tensor) -> dict[str, Tensor]:
+        """Return what each branch gives for S less ½: sigmoids less ½, at length one."""
+        upper = 2.0 * code
+        for layer in self.pathway:
+            upper = torch.relu(layer(upper))
+        return {
+            name: functional.normalize(torch.sigmoid(layer(upper)) - 0.5, dim=-1)
+            for name, layer in self.branches.items()
+        }
+
+
+class CdmlmrNetwork(nn.Module):
+    """DBN-started towers, supervised nets, shared codes S, pathways and branches, all trained together.
+
+    Args:
+        shape: the layers.
+        dbns: each modality's two machines as layers; may be empty.
+        random: the source of the weights.
+    """
+
+    def __init__(self, shape: NetworkShape, dbns: Mapping[str, DeepBelief], random: torch.Generator) -> None:
+        super().__init__()
+        self.shape = shape
+        self.towers = nn.ModuleDict(
+            {name: Tower(columns, dbns.get(name), shape, random) for name, columns in shape.columns.items()}
+        )
+        members, width, classes = shape.members, shape.width, shape.classes
+        self.shared_bias = nn.Parameter(torch.zeros(members, width))
+        self.shared_classes = MemberLinear(members, width, classes, random, "xavier")
+        heads = shape.branches if shape.branch_softmax else ()
+        self.branch_classes = nn.ModuleDict(
+            {name: MemberLinear(members, width, classes, random, "xavier") for name in heads}
+        )
+        if shape.equal_start:
+            self._start_equal()
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """The modalities, in order."""
+        return tuple(self.towers)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The softmax layers: on the supervised nets, on S, and on the branches."""
+        return ("net", "shared", *self.branch_classes)
+
+    def tower(self, modality: str) -> Tower:
+        """One modality's layers."""
+        tower = self.towers[modality]
+        assert isinstance(tower, Tower)
+        return tower
+
+    def encode(self, modality: str, features: Tensor, visible: Tensor, kept: Tensor | None = None) -> dict[str, Tensor]:
+        """Return all that the losses and retrieval read of one modality's rows, members first.
+
+        The names are "hidden", "shared", "net classes", "shared classes", "to NAME" for the decoders, and for every
+        branch its own name and "NAME classes".
+        """
+        tower = self.tower(modality)
+        hidden = tower.hidden(features, visible, kept)
+        code = tower.shared(hidden, features, self.shared_bias)
+        outputs = {
+            "hidden": hidden,
+            "shared": code,
+            "net classes": tower.net_classes(hidden),
+            "shared classes": self.shared_classes(CODE_GAIN * code),
+        }
+        outputs |= {f"to {name}": torch.relu(self.tower(name).decoder(2.0 * code)) for name in self.modalities}
+        below = code.detach() if self.shape.stop_gradients else code
+        for name, output in tower.branch_outputs(below).items():
+            outputs[name] = output
+            if name in self.branch_classes:
+                outputs[f"{name} classes"] = self.branch_classes[name](BRANCH_GAIN * output)
+        return outputs
+
+    def posteriors(self, modality: str, features: Tensor, visible: Tensor, heads: Sequence[str]) -> Tensor:
+        """Return the class probabilities of rows, averaged over members and heads."""
+        outputs = self.encode(modality, features, visible)
+        return torch.stack([outputs[head].softmax(-1).mean(0) for head in heads]).mean(0)
+
+    def _start_equal(self) -> None:
+        first, *others = (self.tower(name) for name in self.modalities)
+        for other in others:
+            other.pathway.load_state_dict(first.pathway.state_dict())
+            other.branches.load_state_dict(first.branches.state_dict())

@@ -1,0 +1,318 @@
+"""What the whole network of CDMLMR is trained by: both metric losses, softmax losses, and what unlabelled rows add."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from diptych.errors import ConfigError
+from diptych.nets.cdmlmr import CdmlmrNetwork
+from diptych.nets.graph import edge_purity, graph_distances, neighbour_graph
+from diptych.nets.losses import Quadruplets, active_share, output_spread
+from diptych.nets.losses.soft_pairs import (
+    soft_contrastive_loss,
+    soft_cross_entropy,
+    softmin_quadruplet_terms,
+    unit_squared_distances,
+)
+from diptych.nets.row_source import RowSource
+from diptych.nets.samplers import MixedBatch, sample_quadruplets
+
+Negatives = Literal["softmin", "random"]
+Outputs = dict[str, dict[str, Tensor]]
+
+MONITOR_EVERY = 10
+RECONSTRUCTION_WEIGHT = 0.1
+RANDOM_QUADRUPLETS = 3
+
+
+@dataclass(frozen=True)
+class CdmlmrOptions:
+    """What the losses leave open.
+
+    Attributes:
+        contrastive_margin: α, between outputs of length one.
+        quadruplet_margin: β, a squared distance.
+        quadruplet_negatives: "softmin" weighs all mismatches of the batch, "random" draws them as the paper does.
+        mixup: parameter of the Beta distribution by which two labelled rows are blended; 0 blends none.
+        input_dropout: share of the features set to zero.
+        dropout: share of the supervised nets' units set to zero.
+        unlabelled_weight: what unlabelled rows count at the end of training.
+        neighbours: k of the graph in the batch.
+        ramp_steps: steps over which unlabelled rows come to count.
+    """
+
+    contrastive_margin: float = 1.2
+    quadruplet_margin: float = 1.0
+    quadruplet_negatives: Negatives = "softmin"
+    mixup: float = 0.4
+    input_dropout: float = 0.2
+    dropout: float = 0.3
+    unlabelled_weight: float = 1.0
+    neighbours: int = 10
+    ramp_steps: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("contrastive_margin", "quadruplet_margin"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above zero.")
+        for name in ("mixup", "unlabelled_weight", "neighbours"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be zero or more.")
+        for name in ("input_dropout", "dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0 and below 1.")
+        if self.quadruplet_negatives not in ("softmin", "random"):
+            raise ConfigError(f"quadruplet_negatives is {self.quadruplet_negatives!r}; choose one of softmin, random.")
+
+
+@dataclass(frozen=True)
+class TowerRows:
+    """One modality's training rows.
+
+    Attributes:
+        labelled: scaled features of the labelled documents, in the same order in every modality.
+        unlabelled: those of the unlabelled pool.
+        visible: what the DBN reads of the same two, where that is not the scaled features.
+    """
+
+    labelled: RowSource
+    unlabelled: RowSource
+    visible: tuple[RowSource, RowSource] | None = None
+
+
+class CdmlmrObjective:
+    """Softmax, contrastive, quadruplet and reconstruction losses of all members, added up.
+
+    Unlabelled rows take part through labels that the network guesses and the batch's own neighbour graph smooths:
+    their pairs are pulled along the graph's edges and pushed elsewhere, as much as the guesses agree, and every
+    softmax is trained towards the smoothed guess. A loss whose branch the net lacks is left out.
+
+    Args:
+        net: the network.
+        rows: each modality's training rows.
+        targets: the labelled documents' class probabilities; one-hot where labels are certain.
+        options: margins, weights and switches.
+        paired: whether unlabelled rows of a batch stand beside their partners, which then share one guess.
+    """
+
+    def __init__(
+        self,
+        net: CdmlmrNetwork,
+        rows: Mapping[str, TowerRows],
+        targets: Tensor,
+        options: CdmlmrOptions,
+        *,
+        paired: bool = False,
+    ) -> None:
+        self.module = net
+        self.rows = dict(rows)
+        self.targets = targets
+        self.options = options
+        self.paired = paired
+        self.encode: Callable[[dict[str, Tensor]], Outputs] = self._encode
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def gradients(self, rows: MixedBatch, step: int, random: torch.Generator) -> dict[str, Tensor]:
+        """Leave the gradients of the total loss of one batch; see `diptych.training.Objective`."""
+        total, figures = self.losses(rows, step, random)
+        total.backward()  # type: ignore[no-untyped-call]
+        return figures
+
+    def losses(self, rows: MixedBatch, step: int, random: torch.Generator) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of one batch, summed over members, and its parts averaged over them."""
+        inputs, targets = self._inputs(rows, random)
+        encoded = self.encode(inputs)
+        outputs = {m: {name: part.transpose(0, 1) for name, part in parts.items()} for m, parts in encoded.items()}
+        known = len(targets)
+        pool = any(len(numbers) for numbers in rows.unlabelled.values())
+        weight = self._unlabelled_weight(step) if pool else 0.0
+        graph = self._graph(outputs) if weight > 0 or step % MONITOR_EVERY == 0 else None
+        labels = self._labels(outputs, targets, graph) if pool else dict.fromkeys(outputs, targets)
+        parts = {"softmax": self._softmax(outputs, labels, known, weight)}
+        parts["reconstruction"] = RECONSTRUCTION_WEIGHT * self._reconstruction(outputs)
+        figures: dict[str, Tensor] = {}
+        branches = self.module.shape.branches
+        if "contrastive" in branches:
+            parts["contrastive"] = self._contrastive(outputs, labels, known, graph, weight)
+        if "quadruplet" in branches:
+            parts["quadruplet"], terms = self._quadruplet(outputs, targets, random)
+            figures["active_quadruplets"] = active_share(terms)
+        if step % MONITOR_EVERY == 0 and branches:
+            figures |= _watched(outputs, branches[0], targets, graph)
+        totals = {name: part.sum() for name, part in parts.items()}
+        total = torch.stack(list(totals.values())).sum()
+        members = self.module.shape.members
+        reported = {"loss": total.detach() / members}
+        return total, reported | {name: part.detach() / members for name, part in totals.items()} | figures
+
+    def _encode(self, inputs: dict[str, Tensor]) -> Outputs:
+        """Encode rows of every modality; rows come first in all that is returned, members second."""
+        outputs: Outputs = {}
+        for name in self.module.modalities:
+            features = inputs[name]
+            kept = inputs.get(f"{name} kept")
+            encoded = self.module.encode(
+                name,
+                features,
+                inputs.get(f"{name} visible", features),
+                None if kept is None else kept.permute(1, 2, 0, 3),
+            )
+            outputs[name] = {key: part.transpose(0, 1) for key, part in encoded.items()}
+        return outputs
+
+    def _inputs(self, rows: MixedBatch, random: torch.Generator) -> tuple[dict[str, Tensor], Tensor]:
+        """The batch's rows after mixup and dropout, and the labelled rows' blended targets."""
+        targets, inputs = self.targets[rows.labelled], dict[str, Tensor]()
+        share, partner = 1.0, None
+        if self.options.mixup > 0 and len(targets) > 1:
+            partner = torch.randperm(len(targets), generator=random, device=targets.device)
+            share = _beta(self.options.mixup, random)
+            targets = targets.lerp(targets[partner], 1.0 - share)
+
+        def blended(known: Tensor, unknown: Tensor) -> Tensor:
+            known = known if partner is None else known.lerp(known[partner], 1.0 - share)
+            return torch.cat([known, unknown]) if len(unknown) else known
+
+        shape = self.module.shape
+        for name, source in self.rows.items():
+            numbers = rows.unlabelled.get(name, rows.labelled[:0])
+            features = blended(source.labelled[rows.labelled], source.unlabelled[numbers])
+            inputs[name] = features * _kept(features.shape, self.options.input_dropout, features, random)
+            if source.visible is not None:
+                visible = blended(source.visible[0][rows.labelled], source.visible[1][numbers])
+                inputs[f"{name} visible"] = visible * _kept(visible.shape, self.options.input_dropout, visible, random)
+            if self.options.dropout > 0:
+                sizes = (len(features), 3, shape.members, shape.width)
+                inputs[f"{name} kept"] = _kept(sizes, self.options.dropout, features, random)
+        return inputs, targets
+
+    def _unlabelled_weight(self, step: int) -> float:
+        return self.options.unlabelled_weight * min(1.0, step / max(1, self.options.ramp_steps))
+
+    @torch.no_grad()
+    def _graph(self, outputs: Outputs) -> Tensor:
+        """Which rows of the two modalities are neighbours in S, all members' codes side by side."""
+        first, second = (parts["shared"].transpose(0, 1).flatten(1) for parts in outputs.values())
+        return neighbour_graph(graph_distances(first, second, "cosine"), self.options.neighbours)
+
+    @torch.no_grad()
+    def _labels(self, outputs: Outputs, targets: Tensor, graph: Tensor | None) -> dict[str, Tensor]:
+        """Every row's class probabilities: given ones first, then guesses, smoothed along the graph's edges."""
+        known = len(targets)
+        labels = {}
+        for name, parts in outputs.items():
+            heads = [part.softmax(-1).mean(0) for key, part in parts.items() if key.endswith(" classes")]
+            labels[name] = torch.cat([targets, torch.stack(heads).mean(0)[known:]])
+        first, second = labels
+        if self.paired:
+            together = _normalised(labels[first][known:] * labels[second][known:] + 1e-6)
+            labels = {name: torch.cat([targets, together]) for name in labels}
+        if graph is None:
+            return labels
+        edges = graph.to(targets.dtype)
+        votes = {first: _normalised(edges @ labels[second]), second: _normalised(edges.t() @ labels[first])}
+        return {
+            name: torch.cat([targets, _sharpened(0.5 * (own + votes[name])[known:])]) for name, own in labels.items()
+        }
+
+    def _softmax(self, outputs: Outputs, labels: Mapping[str, Tensor], known: int, weight: float) -> Tensor:
+        losses = []
+        for name, parts in outputs.items():
+            certain = labels[name][known:].amax(1) if weight > 0 else None
+            for key, logits in parts.items():
+                if not key.endswith(" classes"):
+                    continue
+                losses.append(soft_cross_entropy(logits[:, :known], labels[name][:known]))
+                if certain is not None and len(certain):
+                    guessed = soft_cross_entropy(logits[:, known:], labels[name][known:], certain)
+                    losses.append(weight * guessed)
+        return torch.stack(losses).sum(0)
+
+    def _reconstruction(self, outputs: Outputs) -> Tensor:
+        """How far every S is from telling the nets' codes of the same documents, its own and the partner's."""
+        known = min(parts["hidden"].shape[1] for parts in outputs.values())
+        errors = [
+            (parts[f"to {name}"][:, :known] - target["hidden"][:, :known].detach()).square().mean((1, 2))
+            for parts in outputs.values()
+            for name, target in outputs.items()
+        ]
+        return torch.stack(errors).sum(0)
+
+    def _contrastive(
+        self, outputs: Outputs, labels: Mapping[str, Tensor], known: int, graph: Tensor | None, weight: float
+    ) -> Tensor:
+        first, second = (parts["contrastive"] for parts in outputs.values())
+        one, other = labels.values()
+        if weight == 0:
+            first, second, one, other = first[:, :known], second[:, :known], one[:known], other[:known]
+        similar = one @ other.t()
+        pull, push = similar, 1.0 - similar
+        if weight > 0 and graph is not None:
+            guessed = torch.ones_like(graph)
+            guessed[:known, :known] = False
+            pull = torch.where(guessed, weight * pull * graph, pull)
+            push = torch.where(guessed, weight * push * ~graph, push)
+        squared = unit_squared_distances(first, second)
+        return soft_contrastive_loss(squared, pull, push, self.options.contrastive_margin)
+
+    def _quadruplet(self, outputs: Outputs, targets: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:
+        first, second = (parts["quadruplet"][:, : len(targets)] for parts in outputs.values())
+        squared = unit_squared_distances(first, second)
+        classes = targets.argmax(1)
+        same = classes.unsqueeze(1) == classes.unsqueeze(0)
+        margin = self.options.quadruplet_margin
+        if self.options.quadruplet_negatives == "softmin":
+            terms = softmin_quadruplet_terms(squared, same, ~same, margin)
+            return terms.sum((1, 2)) / same.sum().clamp_min(1), terms[:, same]
+        drawn: Quadruplets = sample_quadruplets(classes, RANDOM_QUADRUPLETS, random)
+        together = squared[:, drawn.first_positive, drawn.second_positive]
+        apart = squared[:, drawn.first_positive, drawn.second_negative]
+        apart = apart + squared[:, drawn.first_negative, drawn.second_positive]
+        terms = (2.0 * together - apart + margin).clamp_min(0.0)
+        return terms.sum(1) / max(1, terms.shape[1]), terms
+
+
+def _watched(outputs: Outputs, branch: str, targets: Tensor, graph: Tensor | None) -> dict[str, Tensor]:
+    """Mean distances of labelled pairs, the graph's purity, and how far codes are from being all alike."""
+    known, classes = len(targets), targets.argmax(1)
+    first, second = (parts[branch].detach()[:, :known] for parts in outputs.values())
+    distance = unit_squared_distances(first, second).sqrt().mean(0)
+    same = classes.unsqueeze(1) == classes.unsqueeze(0)
+    spread = torch.stack([output_spread(parts[branch].flatten(0, 1)) for parts in outputs.values()]).min()
+    figures = {
+        "similar_distance": distance[same].mean(),
+        "dissimilar_distance": distance[~same].mean(),
+        "spread": spread,
+    }
+    return figures if graph is None else figures | {"edge_purity": edge_purity(graph, classes)}
+
+
+def _kept(shape: torch.Size | tuple[int, ...], share: float, like: Tensor, random: torch.Generator) -> Tensor:
+    """What units are multiplied by when a share of them is dropped and the others make up for it."""
+    if share == 0:
+        return like.new_ones(1)
+    drawn = torch.rand(shape, generator=random, dtype=like.dtype, device=like.device)
+    return (drawn >= share).to(like.dtype).mul_(1.0 / (1.0 - share))
+
+
+def _beta(parameter: float, random: torch.Generator) -> float:
+    """Draw from Beta(a, a) the share of the larger part, by Jöhnk's method, which needs uniform numbers alone."""
+    while True:
+        first, second = torch.rand(2, generator=random, device=random.device, dtype=torch.float64).tolist()
+        x, y = first ** (1.0 / parameter), second ** (1.0 / parameter)
+        if 0 < x + y <= 1:
+            share = float(x / (x + y))
+            return max(share, 1.0 - share)
+
+
+def _normalised(rows: Tensor) -> Tensor:
+    return rows / rows.sum(1, keepdim=True).clamp_min(1e-12)
+
+
+def _sharpened(rows: Tensor) -> Tensor:
+    return _normalised(rows.square())
