@@ -30,9 +30,12 @@ class FakeSearcher:
         self.pause = 0.0
         self.closed = False
         self.attribution = "Shapes drawn for this test."
+        self.purposes: list[str] = []
+        self.asked: list[Query] = []
 
     def answer_many(self, queries) -> list[Answer | DiptychError]:
         self.batches.append(len(queries))
+        self.asked.extend(queries)
         self.threads.add(threading.current_thread().name)
         time.sleep(self.pause)
         return [self._answered(query) for query in queries]
@@ -88,6 +91,7 @@ class FakeSearcher:
             "engine": "local",
             "calibrated": ["text->image", "image->text"],
             "takes": ["image", "text"],
+            "purposes": self.purposes,
             "items": len(everything),
             "modalities": dict(Counter(hit.modality for hit in everything)),
             "classes": _counted(everything, "label"),

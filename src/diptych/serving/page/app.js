@@ -98,7 +98,7 @@ class App {
     this.offset = more ? this.offset + PAGE : 0;
     const waiting = setTimeout(() => more || this.results.wait(), 120); // quick answers need no skeletons
     try {
-      const { parts, options } = toQuery(this.state, this.filters.modalities);
+      const { parts, options } = toQuery(this.state, this.filters.modalities, this.filters.purposes);
       const wanted = { ...options, k: PAGE, offset: this.offset };
       this.show(await this.api.search(parts, wanted, this.state.picture, asked.signal), more);
     } catch (error) {

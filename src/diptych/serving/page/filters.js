@@ -1,26 +1,29 @@
-// What to find, in which classes and splits, and how strictly.
+// What to find, for which purpose, in which classes and splits, and how strictly.
 
 import { find, make, percent } from "/page/dom.js";
-import { effectiveInto } from "/page/state.js";
+import { effectiveInto, effectivePurpose } from "/page/state.js";
 
 const NAMES = { image: "Pictures", text: "Words", all: "Both" };
+const PURPOSES = { both: "anything alike", class: "things of this kind", partner: "the very item" };
 
 export const nameOf = (modality) => NAMES[modality] ?? modality;
 
 export class Filters {
   constructor(info, changed) {
     this.modalities = Object.keys(info.modalities ?? {});
+    this.info = info;
+    this.purposes = info.purposes ?? [];
     this.changed = changed;
     this.menus = [
       ["#class-menu", "classes", info.classes ?? {}],
       ["#split-menu", "splits", info.splits ?? {}],
     ];
     this.buildSwitch();
+    this.buildPurposes();
     for (const [selector, key, counts] of this.menus) this.buildMenu(selector, key, counts);
     const slider = find("#strictness");
     slider.addEventListener("input", () => this.say(Number(slider.value)));
     slider.addEventListener("change", () => changed({ strictness: Number(slider.value) }));
-    find("#strict").hidden = !info.calibrated?.length;
     document.addEventListener("click", (event) => {
       for (const menu of document.querySelectorAll("details.menu[open]"))
         if (!menu.contains(event.target)) menu.open = false;
@@ -40,6 +43,15 @@ export class Filters {
         make("button", { type: "button", "data-into": name, onclick: () => this.changed({ into: name }) }, nameOf(name)),
       ),
     );
+  }
+
+  /** An index with a single space has nothing to choose from. */
+  buildPurposes() {
+    const choices = Object.keys(PURPOSES).filter((name) => this.purposes.includes(name));
+    find("#purpose").hidden = choices.length < 2;
+    const select = find("#purpose select");
+    select.replaceChildren(...choices.map((name) => make("option", { value: name }, PURPOSES[name])));
+    select.addEventListener("change", () => this.changed({ purpose: select.value === "both" ? "" : select.value }));
   }
 
   buildMenu(selector, key, counts) {
@@ -62,6 +74,9 @@ export class Filters {
     const into = effectiveInto(state, this.modalities);
     for (const button of find("#into").children)
       button.setAttribute("aria-pressed", String(button.dataset.into === into));
+    const purpose = effectivePurpose(state, this.purposes);
+    find("#purpose select").value = purpose || "both";
+    find("#strict").hidden = !(this.info.by_purpose?.[purpose] ?? this.info).calibrated?.length;
     for (const [selector, key] of this.menus) {
       const menu = find(selector);
       for (const box of menu.querySelectorAll("input")) box.checked = state[key].includes(box.value);

@@ -1,7 +1,7 @@
 // What is being asked, and the address that says it.
 
 export const EMPTY = Object.freeze({
-  q: "", like: "", into: "", classes: [], splits: [], strictness: 0, view: "search", picture: null,
+  q: "", like: "", into: "", purpose: "", classes: [], splits: [], strictness: 0, view: "search", picture: null,
 });
 
 export function fromAddress(address = location) {
@@ -12,6 +12,7 @@ export function fromAddress(address = location) {
     q: (given.get("q") ?? "").slice(0, 2000),
     like: given.get("like") ?? "",
     into: given.get("in") ?? "",
+    purpose: given.get("for") ?? "",
     classes: given.getAll("class"),
     splits: given.getAll("split"),
     strictness,
@@ -25,6 +26,7 @@ export function toAddress(state) {
   if (state.q) said.set("q", state.q);
   if (state.like) said.set("like", state.like);
   if (state.into) said.set("in", state.into);
+  if (state.purpose) said.set("for", state.purpose);
   for (const name of state.classes) said.append("class", name);
   for (const name of state.splits) said.append("split", name);
   if (state.strictness) said.set("p", String(state.strictness));
@@ -38,15 +40,17 @@ export const isEmpty = (state) => !state.q && !state.like && !state.picture;
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const oneOf = (key, names) => (names.length ? [`${key} in (${names.map(quoted).join(", ")})`] : []);
 
-/** The query as the server takes it; `modalities` are the names the index has. */
-export function toQuery(state, modalities) {
+/** The query as the server takes it; `modalities` and `purposes` are those the index has. */
+export function toQuery(state, modalities, purposes) {
   const parts = [];
   if (state.q) parts.push({ kind: "text", text: state.q });
   if (state.like) parts.push({ kind: "item", id: state.like });
   const where = [...oneOf("label", state.classes), ...oneOf("split", state.splits)].join(" and ");
   const into = effectiveInto(state, modalities);
   const options = { min_probability: state.strictness / 100 };
+  const purpose = effectivePurpose(state, purposes);
   if (into !== "all") options.into = into;
+  if (purpose) options.purpose = purpose;
   if (where) options.where = where;
   return { parts, options };
 }
@@ -57,3 +61,6 @@ export function effectiveInto(state, modalities) {
   const hoped = state.picture && !state.q ? "text" : "image";
   return modalities.includes(hoped) ? hoped : "all";
 }
+
+/** What the index cannot look for is not asked; nothing means anything alike. */
+export const effectivePurpose = (state, purposes) => (purposes.includes(state.purpose) ? state.purpose : "");
