@@ -76,6 +76,21 @@ def test_pairs_of_unlabelled_items_are_an_option(diptych, tmp_path, counts_datas
     assert "each modality by itself" in kept_apart["words"]
 
 
+def test_propagated_labels_are_an_option(diptych, tmp_path, counts_dataset):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text("[protocol]\nlabels_per_class = 2\npropagate = true\nwithhold_validation = true")
+    command = ["compare", counts_dataset.path, "--methods", "steady", "--out", tmp_path / "r", "--json"]
+    results = json.loads(diptych(*command, "--labels-per-class", "2", "--propagate", "--withhold-validation").out)
+    assert results["protocol"]["propagate"] is True and results["protocol"]["withhold_validation"] is True
+    assert results["methods"]["steady"]["saw"] == "pairs + propagated labels"
+    assert results["methods"]["steady"]["propagation"]["propagated"] == 84
+    again = json.loads(diptych(*command, "--recipe", recipe).out)
+    assert again["protocol"] == results["protocol"]
+    plain = json.loads(diptych(*command, "--recipe", recipe, "--no-propagate", "--all-validation").out)
+    assert not plain["protocol"]["propagate"] and not plain["protocol"]["withhold_validation"]
+    assert "propagation" not in plain["methods"]["steady"]
+
+
 def test_running_again_keeps_what_is_finished(diptych, tmp_path, counts_dataset, monkeypatch):
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     command = ["compare", counts_dataset.path, "--methods", "steady", "--out", tmp_path / "r"]

@@ -99,6 +99,21 @@ def test_the_protocol_is_as_asked(diptych, tmp_path, counts_dataset):
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_propagation_can_be_drawn_beside_the_labels_alone(diptych, tmp_path, counts_dataset):
+    options = ["--methods", "steady", "--seeds", "0", "--labels-per-class", "2", "--withhold-validation"]
+    ended = diptych("curve", counts_dataset.path, *options, "--compare-propagation", "--out", tmp_path / "both")
+    assert ended.status == 0
+    assert "steady + propagation" in ended.out
+    assert "[2/2] steady seed 0, 2 labels per class, propagated: average MAP" in ended.err
+    alone = diptych("curve", counts_dataset.path, *options, "--propagate", "--out", tmp_path / "one", "--json")
+    results = json.loads(alone.out)
+    assert list(results["methods"]) == ["steady"]
+    assert results["protocol"]["propagate"] and results["protocol"]["withhold_validation"]
+    both = json.loads((tmp_path / "both" / "curve.json").read_text())["methods"]["steady + propagation"]
+    assert both["points"][0]["average"] == results["methods"]["steady"]["points"][0]["average"]
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_running_again_keeps_what_is_finished(diptych, tmp_path, counts_dataset, monkeypatch):
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     command = ["curve", counts_dataset.path, "--methods", "steady", "--labels-per-class", "2", "--out", tmp_path / "c"]

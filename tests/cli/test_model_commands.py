@@ -42,6 +42,14 @@ def test_fit_can_let_pairs_be_used(diptych, tmp_path, gaps_dataset):
     assert "set unlabelled to 'train'" in refused.err
 
 
+def test_fit_can_propagate_labels(diptych, tmp_path, gaps_dataset):
+    command = ["fit", gaps_dataset.path, "--method", "steady", "--out", tmp_path / "m", "--labels-per-class", "3"]
+    assert diptych(*command, "--propagate", "--withhold-validation").status == 0
+    record = load_model(tmp_path / "m").record_
+    assert record["propagation"]["given"] == 18 and record["propagation"]["propagated"] > 0
+    assert record["protocol"]["withhold_validation"] is True
+
+
 def test_evaluate_agrees_with_plain_loops_over_embed(diptych, tmp_path, gaps_dataset, model):
     block = json.loads(diptych("evaluate", model, gaps_dataset.path, "--split", "test", "--json").out)
     test = gaps_dataset.split("test")

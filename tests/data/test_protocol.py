@@ -231,3 +231,47 @@ def test_protocols_say_whether_pairs_are_used():
     assert "training items without a label, each modality by itself" in separate
     assert "training items without a label, in their pairs" in together
     assert Protocol(unlabelled="train", use_pairs=True).to_json()["use_pairs"] is True
+
+
+@pytest.mark.parametrize("options", [{"labels_per_class": 3}, {"label_share": 0.4}])
+def test_validation_labels_are_withheld_like_training_labels_where_asked(dataset, options):
+    full = dataset.split("val").labels
+    assert training_data(dataset, Protocol(**options)).validation.labels.class_counts().sum() == len(full.codes)
+    labels = training_data(dataset, Protocol(**options, withhold_validation=True)).validation.labels
+    share = options.get("label_share", 1.0)
+    expected = [
+        min(options.get("labels_per_class", max(1, round(share * int(n)))), int(n)) for n in full.class_counts()
+    ]
+    assert labels.class_counts().tolist() == expected
+    assert np.all((labels.codes == -1) | (labels.codes == full.codes))
+
+
+def test_which_validation_labels_are_kept_is_the_seeds_and_touches_no_training_label(dataset):
+    def kept(seed, **options):
+        data = training_data(dataset, Protocol(labels_per_class=2, seed=seed, **options))
+        return data.train.labels.codes, data.validation.labels.codes
+
+    (plain, _), (train, one), (_, again), (_, two) = (
+        kept(5), kept(5, withhold_validation=True), kept(5, withhold_validation=True), kept(6, withhold_validation=True)
+    )  # fmt: skip
+    np.testing.assert_array_equal(plain, train)
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, two)
+
+
+def test_where_nothing_is_withheld_validation_stays_whole(dataset):
+    labels = training_data(dataset, Protocol(withhold_validation=True)).validation.labels
+    np.testing.assert_array_equal(labels.codes, dataset.split("val").labels.codes)
+
+
+def test_training_data_is_not_propagated_by_itself(dataset):
+    data = training_data(dataset, Protocol(labels_per_class=2, propagate=True))
+    assert data.soft_labels is None and data.given_labels is None
+
+
+def test_protocols_say_whether_labels_are_propagated_and_validation_labels_withheld():
+    protocol = Protocol(labels_per_class=5, propagate=True, withhold_validation=True)
+    assert "5 training labels per class (seed 0), propagated to the other training pairs, " in protocol.describe()
+    assert protocol.describe().endswith("; validation, its labels withheld alike, for selection only")
+    assert Protocol(withhold_validation=True).describe() == Protocol().describe()
+    assert protocol.to_json()["propagate"] is True and protocol.to_json()["withhold_validation"] is True

@@ -177,6 +177,49 @@ def test_it_says_in_words_what_training_saw(tmp_path, counts_dataset):
     assert whole["protocol"]["words"] == Protocol().describe()
 
 
+def test_methods_are_drawn_with_and_without_propagation(tmp_path, counts_dataset, log):
+    recipe = Recipe(methods=("label-free", "steady", "hungry"), seeds=(0,))
+    results = label_curve(counts_dataset, recipe, tmp_path / "both", [2, "all"], compare_propagation=True)
+    names = ["label-free", "steady", "steady + propagation", "hungry", "hungry + propagation"]
+    assert list(results["methods"]) == names
+    assert fits(log) == ["label-free", *["steady"] * 2, "hungry", "steady", "hungry", "steady", "hungry"]
+    for spread in (False, True):
+        protocol = Protocol(labels_per_class=2, propagate=spread)
+        alone = compare_methods(counts_dataset, Recipe(methods=("steady",), protocol=protocol), tmp_path / str(spread))
+        point = points(results, names[1 + spread])[2]
+        assert point["average"]["map"] == alone["methods"]["steady"]["average"]["map"]
+        assert point["saw"] == "pairs + propagated labels" if spread else "pairs + labels"
+    plain, spread = (points(results, name)["all"]["average"] for name in names[1:3])
+    assert plain == spread  # no pair is left to propagate to
+    assert points(results, "steady + propagation")[2]["folder"] == "labels-2-propagated"
+    assert list(points(results, "hungry + propagation")) == [2, "all"]
+    assert [failure["method"] for failure in results["failures"]] == ["hungry"]
+    words = results["protocol"]["words"]
+    assert "2 or all training labels per class (seed 0), propagated, where a name says so, to the other" in words
+    page = (tmp_path / "both" / "curve.md").read_text()
+    assert "the propagation's, not the method's" in page and "`steady + propagation`: pairs + propagated labels" in page
+
+
+def test_a_protocol_that_propagates_does_so_at_every_count(tmp_path, counts_dataset):
+    recipe = Recipe(methods=("steady", "label-free"), protocol=Protocol(propagate=True))
+    results = label_curve(counts_dataset, recipe, tmp_path, [2])
+    assert list(results["methods"]) == ["steady", "label-free"]
+    assert points(results, "steady")[2]["saw"] == "pairs + propagated labels"
+    assert "(seed 0), propagated to the other training pairs, " in results["protocol"]["words"]
+    comparison = json.loads((tmp_path / "labels-2" / "results.json").read_text())["methods"]["steady"]
+    assert comparison["propagation"]["given"] == 12
+    assert comparison["runs"][0]["propagation"] == comparison["propagation"]
+
+
+def test_with_few_validation_labels_methods_that_read_none_are_not_flat(tmp_path, counts_dataset, log):
+    recipe = Recipe(methods=("label-free",), seeds=(0, 1), protocol=Protocol(withhold_validation=True))
+    results = label_curve(counts_dataset, recipe, tmp_path, [1, "all"])
+    assert fits(log) == ["label-free"] * 3
+    assert not results["methods"]["label-free"]["label_free"]
+    assert "validation, its labels withheld alike, for selection only" in results["protocol"]["words"]
+    assert "validation labels are withheld alike." in (tmp_path / "curve.md").read_text()
+
+
 def test_a_folder_in_use_is_refused(tmp_path, counts_dataset):
     with (tmp_path / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

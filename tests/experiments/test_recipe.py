@@ -45,6 +45,13 @@ def test_a_recipe_can_let_pairs_be_used(tmp_path, pairs):
     assert load_recipe(write(tmp_path, text)).protocol.use_pairs is pairs
 
 
+@pytest.mark.parametrize("name", ["propagate", "withhold_validation"])
+def test_a_recipe_can_propagate_labels_and_withhold_those_of_validation(tmp_path, name):
+    assert getattr(load_recipe(write(tmp_path, f"[protocol]\n{name} = true")).protocol, name) is True
+    with pytest.raises(ConfigError, match=f"'protocol.{name}' is 1; it must be of type bool"):
+        load_recipe(write(tmp_path, f"[protocol]\n{name} = 1"))
+
+
 def test_all_methods_and_none_named_are_the_same(tmp_path):
     assert load_recipe(write(tmp_path, 'methods = "all"')).method_names == tuple(registry.names())
     assert Recipe().method_names == tuple(registry.names())

@@ -16,6 +16,7 @@ import pytest
 import synthetic
 from diptych.data import Protocol, protocol, training_data
 from diptych.methods import create
+from diptych.methods.propagation import propagate
 from diptych.state import pack
 
 FEW = 4
@@ -75,6 +76,72 @@ class TestWithheldLabels:
         seen, wrong, moved = (learned(fit(name, datasets[key], few)) for key in ("true", "wrong", "seen"))
         assert seen == wrong
         assert seen != moved
+
+
+def propagated(dataset, seen=None) -> tuple[bytes, bytes]:
+    """The propagated labels, hard and soft, bit by bit."""
+    seen = seen or Protocol(labels_per_class=FEW, propagate=True)
+    data, record = propagate(training_data(dataset, seen), seen)
+    assert record["propagated"] == 96 - FEW * len(synthetic.CLASSES)
+    return data.train.labels.codes.tobytes(), data.soft_labels.tobytes()
+
+
+class TestPropagatedLabels:
+    """They come from the features and pairs of training items and from the labels that are kept, and nothing else."""
+
+    @pytest.mark.parametrize("change", ["validation labels", "test labels", "pairs", "test features"])
+    def test_validation_and_test_items_leave_no_trace(self, change, counts_dataset, tmp_path) -> None:
+        changed = synthetic.write(tmp_path / "d", corrupted(synthetic.draft(), change))
+        assert changed.fingerprint != counts_dataset.fingerprint
+        assert propagated(changed) == propagated(counts_dataset)
+
+    def test_withheld_labels_leave_no_trace(self, datasets) -> None:
+        assert propagated(datasets["true"]) == propagated(datasets["deleted"], Protocol(propagate=True))
+
+    def test_wrong_withheld_ones_change_nothing_and_a_wrong_seen_one_does(self, datasets, monkeypatch) -> None:
+        monkeypatch.setattr(protocol, "_kept", lambda labels, _: datasets["mask"])
+        true, wrong, moved = (propagated(datasets[key]) for key in ("true", "wrong", "seen"))
+        assert true == wrong
+        assert true != moved
+
+    @pytest.mark.parametrize("name", ["sm", "scm", "jrl", "cca3v"])
+    def test_nor_in_what_a_method_learns_from_them(self, name, datasets) -> None:
+        seen = fit(name, datasets["true"], Protocol(labels_per_class=FEW, propagate=True))
+        assert learned(seen) == learned(fit(name, datasets["deleted"], Protocol(propagate=True)))
+
+
+def corrupted(base, change):
+    """Change what propagation must not see, of validation and test items."""
+    following = dict(zip(synthetic.CLASSES, (*synthetic.CLASSES[1:], synthetic.CLASSES[0]), strict=True))
+    splits = np.asarray(base.splits)
+    if change.endswith("labels"):
+        part = {"validation labels": "val", "test labels": "test"}[change]
+        labels = [following[x] if s == part else x for x, s in zip(base.labels, base.splits, strict=True)]
+        return replace(base, labels=labels)
+    values = base.modalities["image"].values.copy()
+    if change == "test features":
+        values[splits == "test"] = 2 * values[splits == "test"] + 1
+    for part in ("val", "test") if change == "pairs" else ():
+        values[splits == part] = values[splits == part][::-1]
+    image = synthetic.ModalityRows("dense", values)
+    return replace(base, modalities={**base.modalities, "image": image})
+
+
+@pytest.mark.parametrize("name", ["cca", "sm"])
+def test_withheld_validation_labels_choose_nothing(name, datasets, tmp_path) -> None:
+    few = Protocol(labels_per_class=FEW, withhold_validation=True)
+    validation = training_data(datasets["true"], few).validation
+    kept = set(validation.ids[validation.labels.is_labelled].tolist())
+    base = synthetic.draft()
+    labels = [
+        None if split == "val" and item not in kept else label
+        for item, split, label in zip(base.ids, base.splits, base.labels, strict=True)
+    ]
+    without = synthetic.write(tmp_path / "d", replace(base, labels=labels))
+    seen, never = fit(name, datasets["true"], few), fit(name, without, Protocol(labels_per_class=FEW))
+    assert learned(seen) == learned(never)
+    assert seen.record_["selection"] == never.record_["selection"]
+    assert seen.record_["selection"] != fit(name, datasets["true"], Protocol(labels_per_class=FEW)).record_["selection"]
 
 
 @pytest.mark.usefixtures("hurried")

@@ -70,12 +70,13 @@ def _fit_codes(rows: Floats, codes: Integers | Floats, strength: float) -> tuple
     with warnings.catch_warnings():
         # A weak penalty on separable classes never settles; retrieval on validation judges the result anyway.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # one label per class is meant
         model.fit(rows, codes)
     return model.coef_.T, model.intercept_
 
 
 def _fit_shares(rows: Floats, shares: Integers | Floats, strength: float) -> tuple[Floats, Floats]:
-    """The same by L-BFGS, with scikit-learn's tolerances: it takes one class per row only."""
+    """Minimise by L-BFGS with scikit-learn's tolerances, for scikit-learn itself takes one class per row."""
     count, dimension = rows.shape
     free = shares.shape[1] if shares.shape[1] > 2 else 1
 
