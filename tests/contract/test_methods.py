@@ -95,6 +95,13 @@ class TestFit:
         codes = make(name).fit(counts_dataset, protocol).embed("image", rows_of(counts_dataset, "image"))
         assert np.isfinite(codes).all()
 
+    def test_propagated_labels_serve_as_labels(self, name, make, counts_dataset) -> None:
+        protocol = Protocol(unlabelled="train", labels_per_class=2, propagate=True)
+        method = make(name).fit(counts_dataset, protocol)
+        assert np.isfinite(method.embed("image", rows_of(counts_dataset, "image"))).all()
+        assert ("propagation" in method.record_) == method.uses_labels
+        assert ("propagated labels" in method.record_["saw"]) == method.uses_labels
+
     def test_three_modalities_are_joined_or_refused(self, name, make, three_dataset) -> None:
         method = make(name)
         if method.max_modalities is None:
