@@ -47,6 +47,7 @@ CASES = {
     "(transductive)": {"protocol.unlabelled": "test-features"},
     "No unlabelled items took part": {"protocol.saw": "pairs + labels"},
     "Labels were withheld (all training pairs)": {"protocol.labels_per_class": 3},
+    "Many of its training labels were propagated": {"protocol.saw": "pairs + propagated labels + unlabelled pairs"},
     "the best of 12 on validation": {"parameters.trials": 12},
     "one fit with one seed": {"parameters.given": {"seed": 0}},
     "No figures are known": {"figures": None},

@@ -57,6 +57,8 @@ def _training(card: Card) -> Iterator[str]:
         yield "No unlabelled items took part in training."
     if protocol["labels_per_class"] is not None or protocol["label_share"] is not None:
         yield f"Labels were withheld ({protocol['might_see']}); another draw of labels gives another model."
+    if "propagated" in protocol["saw"]:
+        yield "Many of its training labels were propagated from the given ones; it has learned their mistakes too."
     if parameters["trials"]:
         yield (
             f"Its open parameters are the best of {parameters['trials']} on validation, so its validation score "
