@@ -81,6 +81,15 @@ class EngineContract:
             for query, found in zip(queries, index.search(queries, k, offset=offset), strict=True):
                 check_found(found, model, query, k, offset=offset)
 
+    def test_exact_search_of_some_columns_agrees_with_brute_force(self, filled):
+        index, model = filled
+        queries = drawn(5, seed=7)
+        queries[:, 2:] = 0.0
+        for where, modality in ((None, None), ("split = 'train'", None), (None, "image")):
+            options = {"where": where, "modality": modality}
+            for query, found in zip(queries, index.search(queries, 8, exact=True, **options), strict=True):
+                check_found(found, model, query, 8, **options)
+
     def test_one_query_may_be_a_vector(self, filled):
         index, _ = filled
         query = drawn(1)[0]

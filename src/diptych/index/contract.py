@@ -108,6 +108,7 @@ class Index(ABC):
         offset: int = 0,
         with_metadata: bool = False,
         maker: Maker | None = None,
+        exact: bool = False,
     ) -> list[Found]:
         """The items nearest to each query.
 
@@ -119,6 +120,8 @@ class Index(ABC):
             offset: leave out so many of the best results.
             with_metadata: return what is known of the items found.
             maker: who made the queries; refused if it is not the maker of this index.
+            exact: compare with every vector, as is needed where queries have zeros in many columns: a graph of whole
+                vectors does not lead to what is nearest in a few columns.
 
         Returns:
             One answer a query, with fewer than k results only if there are no more.
@@ -127,7 +130,8 @@ class Index(ABC):
         if maker is not None:
             self.identity.require(maker)
         rows = unit_queries(queries, self.identity.dimension)
-        return self._search(rows, k, offset, parse(where) if isinstance(where, str) else where, modality, with_metadata)
+        condition = parse(where) if isinstance(where, str) else where
+        return self._search(rows, k, offset, condition, modality, with_metadata, exact)
 
     @abstractmethod
     def optimise(self) -> None:
@@ -190,6 +194,7 @@ class Index(ABC):
         condition: Condition | None,
         modality: str | None,
         with_metadata: bool,
+        exact: bool,
     ) -> list[Found]: ...
 
 

@@ -104,7 +104,14 @@ class Answerer:
     ) -> list[Found]:
         vectors = np.array([direction.vector for direction in directions])
         return self.index.search(
-            vectors, k, where=query.where, modality=into, offset=offset, with_metadata=True, maker=self.maker
+            vectors,
+            k,
+            where=query.where,
+            modality=into,
+            offset=offset,
+            with_metadata=True,
+            maker=self.maker,
+            exact=self.spaces.narrows(directions[0].purpose),
         )
 
     def _hits(self, found: Found, direction: Direction) -> list[Hit]:

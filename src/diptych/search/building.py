@@ -192,7 +192,7 @@ def _opened(
     name = model.modalities[0]
     one = dataset.everything.having(name)
     dimension = model.embed(name, one.take(np.arange(1)).features(name), spaces.embedded_for).shape[1]
-    index = keeper.create(work.path, Identity(maker, dimension))
+    index = keeper.create(work.path, Identity(maker, dimension), parts_searched=len(spaces.widths) > 1)
     work.path.mkdir(exist_ok=True)
     work.begin()
     return index

@@ -36,9 +36,13 @@ class Keeper:
             return cls()
         return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
 
-    def create(self, folder: Path, identity: Identity) -> Index:
-        """Make an empty index."""
-        return create_index(self.place or folder, identity, engine=self.engine, **self._options())
+    def create(self, folder: Path, identity: Identity, *, parts_searched: bool = False) -> Index:
+        """Make an empty index; `parts_searched` says that queries will look at some of the columns only.
+
+        Such a query is compared with every vector. Milvus does this well only if the index is made for it.
+        """
+        flat = {"structure": "flat"} if parts_searched and self.engine == "milvus" else {}
+        return create_index(self.place or folder, identity, engine=self.engine, **self._options(), **flat)
 
     def open(self, folder: Path, maker: Maker, *, writable: bool = True) -> Index:
         """Open the index."""

@@ -78,16 +78,19 @@ class IndexSpaces:
 
     def narrowed(self, row: Singles, purpose: Purpose | None) -> Singles:
         """A vector with zeros outside the columns of a space."""
-        columns = self.columns(purpose)
-        if columns == slice(None):
+        if not self.narrows(purpose):
             return row
-        kept = np.zeros_like(row)
+        columns, kept = self.columns(purpose), np.zeros_like(row)
         kept[columns] = row[columns]
         return kept
 
+    def narrows(self, purpose: Purpose | None) -> bool:
+        """Whether a query for a purpose has zeros in some columns, so that every vector has to be compared with it."""
+        return self.columns(purpose) != slice(None) and len(self.widths) > 1
+
     def share(self, purpose: Purpose | None) -> float:
         """What the score of a query in one space is divided by to become the cosine there."""
-        return self.shares.get(purpose or "", 1.0) if len(self.widths) > 1 else 1.0
+        return self.shares[purpose or ""] if self.narrows(purpose) else 1.0
 
     def complete(self, rows: Singles) -> Booleans:
         """Which rows have a finite direction in every space.

@@ -11,10 +11,12 @@ _SELECTIVE_SHARE = 0.05
 """A choice of no more than this is compared one by one: a graph would mostly walk over what may not be found."""
 
 
-def candidates(segment: Segment, queries: Singles, k: int, choice: Choice | None) -> list[Integers]:
-    """For each query, positions that hold the k nearest of those chosen, to be scored."""
+def candidates(
+    segment: Segment, queries: Singles, k: int, choice: Choice | None, exact: bool = False
+) -> list[Integers]:
+    """For each query, positions that hold the k nearest of those chosen, to be scored; `exact` passes the graph by."""
     count = len(segment) if choice is None else choice.count
-    if segment.graph is None or count <= 8 * k or _is_selective(count, len(segment)):
+    if exact or segment.graph is None or count <= 8 * k or _is_selective(count, len(segment)):
         return _real(exact_candidates(segment.vectors, queries, k, choice))
     # More than asked for, so that rounding the vectors to 8 bits does not push one out of the best k.
     found = segment.graph.search(

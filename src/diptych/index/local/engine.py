@@ -134,10 +134,11 @@ class LocalIndex(Index):
         condition: Condition | None,
         modality: str | None,
         with_metadata: bool,
+        exact: bool,
     ) -> list[Found]:
         if condition is None:
             view = self._current()
-            hits = _search_all(view.segments(modality), None, queries, k, offset)
+            hits = _search_all(view.segments(modality), None, queries, k, offset, exact)
             if not with_metadata:
                 return _as_found(hits, None)
             known = metadata_of(self._connections.reader().connection, _rows_in(hits), view.change)
@@ -147,10 +148,10 @@ class LocalIndex(Index):
             segments = view.segments(modality)
             found = None
             if condition is not None and not view.remembers(condition) and is_worth_it(segments, queries, k + offset):
-                found = overfetched(reader.connection, condition, segments, queries, k, offset)
+                found = overfetched(reader.connection, condition, segments, queries, k, offset, exact)
             if found is None:
                 choices = None if condition is None else view.choices(reader.connection, condition, segments)
-                found = _search_all(segments, choices, queries, k, offset)
+                found = _search_all(segments, choices, queries, k, offset, exact)
             rows = _rows_in(found) if with_metadata else []
             return _as_found(found, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
 
@@ -230,13 +231,13 @@ class LocalIndex(Index):
 
 
 def _search_all(
-    segments: list[Named], choices: list[Choice] | None, queries: Singles, k: int, offset: int
+    segments: list[Named], choices: list[Choice] | None, queries: Singles, k: int, offset: int, exact: bool
 ) -> list[Hits]:
     """Many queries in parts, so that memory does not grow with them."""
     if len(queries) <= _QUERIES_AT_ONCE:
-        return nearest(segments, choices, queries, k, offset)
+        return nearest(segments, choices, queries, k, offset, exact)
     blocks = (queries[start : start + _QUERIES_AT_ONCE] for start in range(0, len(queries), _QUERIES_AT_ONCE))
-    return [hit for block in blocks for hit in nearest(segments, choices, block, k, offset)]
+    return [hit for block in blocks for hit in nearest(segments, choices, block, k, offset, exact)]
 
 
 def _rows_in(hits: list[Hits]) -> list[int]:

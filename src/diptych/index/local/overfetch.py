@@ -24,11 +24,17 @@ def is_worth_it(segments: list[Named], queries: Singles, wanted: int) -> bool:
 
 
 def overfetched(
-    connection: sqlite3.Connection, condition: Condition, segments: list[Named], queries: Singles, k: int, offset: int
+    connection: sqlite3.Connection,
+    condition: Condition,
+    segments: list[Named],
+    queries: Singles,
+    k: int,
+    offset: int,
+    exact: bool = False,
 ) -> list[Hits] | None:
     """The results that fit, or None if too few of the best ones do; then all items must be asked about."""
     wanted = k + offset
-    every = nearest(segments, None, queries, _TIMES * wanted, 0)
+    every = nearest(segments, None, queries, _TIMES * wanted, 0, exact)
     fit = rows_among(connection, condition, list({row for hits in every for row in hits.rows.tolist()}))
     result = []
     for hits in every:

@@ -22,10 +22,12 @@ class Hits(NamedTuple):
     rows: Integers
 
 
-def nearest(segments: list[Named], choices: list[Choice] | None, queries: Singles, k: int, offset: int) -> list[Hits]:
+def nearest(
+    segments: list[Named], choices: list[Choice] | None, queries: Singles, k: int, offset: int, exact: bool = False
+) -> list[Hits]:
     """The items from `offset` to `offset + k` in the order of each query."""
     found = [
-        candidates(segment, queries, k + offset, segment.alive if choices is None else choices[number])
+        candidates(segment, queries, k + offset, segment.alive if choices is None else choices[number], exact)
         for number, (_, segment) in enumerate(segments)
     ]
     page = slice(offset, offset + k)

@@ -156,7 +156,8 @@ class MilvusIndex(Index):
         condition: Condition | None,
         modality: str | None,
         with_metadata: bool,
+        exact: bool,
     ) -> list[Found]:
         asked = narrowed(condition, modality)
         search = Search(self._connection, self._name, self._identity.dimension, self._settings, asked)
-        return search.nearest(queries, k, offset, with_metadata)
+        return search.nearest(queries, k, offset, with_metadata, exact)

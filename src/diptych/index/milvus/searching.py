@@ -32,11 +32,13 @@ class Search:
         self._reader = Reader(connection, name)
         self._condition, self._asked = condition, to_milvus(condition)
 
-    def nearest(self, queries: Singles, k: int, offset: int, with_metadata: bool) -> list[Found]:
-        """One answer a query."""
+    def nearest(self, queries: Singles, k: int, offset: int, with_metadata: bool, exact: bool) -> list[Found]:
+        """One answer a query; `exact` passes a graph by, which takes long unless the structure is "flat"."""
         fields = ["id", "modality", "vector"]
         if with_metadata or not self._asked.exact:
             fields.append("metadata")
+        if exact and self._settings.structure != "flat":
+            return [self._exact(query, fields, k, offset, with_metadata) for query in queries]
         found = []
         for block in self._blocks(queries, k + offset + SPARE):
             together = self._proposed(block, min(k + offset + SPARE, self._most()), fields)
@@ -45,6 +47,10 @@ class Search:
                 ordered, scores = settled(query, k + offset, fetch, self._checked(first, k + offset + SPARE))
                 found.append(page(ordered, scores, k, offset, with_metadata))
         return found
+
+    def _exact(self, query: Singles, fields: list[str], k: int, offset: int, with_metadata: bool) -> Found:
+        ordered, scores = in_order(self._compared_with_all(query, fields, k + offset), query)
+        return page(ordered, scores, k, offset, with_metadata)
 
     def _fetch(self, query: Singles, fields: list[str], limit: int, exact: bool) -> Candidates:
         """More candidates: from the server if it may return so many, else by comparing with all that fit."""

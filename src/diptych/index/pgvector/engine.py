@@ -120,10 +120,11 @@ class PgvectorIndex(Index):
         condition: Condition | None,
         modality: str | None,
         with_metadata: bool,
+        exact: bool,
     ) -> list[Found]:
         with self._connections.transaction(repeatable=True) as connection:
             search = Search(connection, self._table, narrowed(condition, modality), with_metadata)
-            return search.nearest(queries, k, offset, self._settings.ef_search)
+            return search.nearest(queries, k, offset, self._settings.ef_search, exact)
 
     def _rows(self, start: str, parameters: list[Any], rest: str = "") -> list[Any]:
         """The rows of a statement that starts with the table's place and ends as a filter says."""

@@ -29,13 +29,14 @@ class Search:
         statement = f"SELECT {columns} FROM {{}} WHERE {_for_format(self._condition)} ORDER BY vector <#> %s LIMIT %s"
         self._statement = psycopg().sql.SQL(statement).format(table)
 
-    def nearest(self, queries: Singles, k: int, offset: int, ef_search: int) -> list[Found]:
-        """One answer a query."""
+    def nearest(self, queries: Singles, k: int, offset: int, ef_search: int, exact: bool) -> list[Found]:
+        """One answer a query; `exact` passes the graph by."""
+        demanded = exact
         found = []
         for query in queries:
 
             def fetch(limit: int, exact: bool, query: Singles = query) -> Candidates:
-                return self._fetch(query, limit, exact, min(max(ef_search, limit), _MOST_CANDIDATES))
+                return self._fetch(query, limit, exact or demanded, min(max(ef_search, limit), _MOST_CANDIDATES))
 
             ordered, scores = settled(query, k + offset, fetch)
             found.append(page(ordered, scores, k, offset, self._with_metadata))
