@@ -25,6 +25,9 @@ def _transformed(scaling: Scaling, rows: Traced) -> Traced:
             return (rows.maximum(0.0) + 1.0).apply("Log")
         case "tf":
             return rows / rows.sum().maximum(1e-10)
+        case "tfidf":
+            weighted = (rows.maximum(0.0) + 1.0).apply("Log") * (1.0 if scaling.rarity is None else scaling.rarity)
+            return weighted / (weighted * weighted).sum().apply("Sqrt").maximum(1e-10)
         case _:
             return rows
 

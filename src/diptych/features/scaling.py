@@ -1,7 +1,7 @@
 """Scaling: bring a modality's rows to comparable units, with statistics of the training rows only.
 
 A recipe is a transform of each entry or row, then a scaling of each column, joined by "+":
-`sqrt+zscore`, `log+zscore`, `log1p+zscore`, `tf+zscore`, `zscore`, `minmax`, `none`.
+`sqrt+zscore`, `log+zscore`, `log1p+zscore`, `tf+zscore`, `tfidf+centre`, `zscore`, `minmax`, `centre`, `none`.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from diptych.data.modality import Kind
 from diptych.errors import ConfigError
 from diptych.state import stateful
 
-TRANSFORMS = ("sqrt", "log", "log1p", "tf")
-SCALINGS = ("zscore", "minmax", "none")
+TRANSFORMS = ("sqrt", "log", "log1p", "tf", "tfidf")
+SCALINGS = ("zscore", "minmax", "centre", "none")
 _PROPORTION_TOLERANCE = 1e-3
 
 
@@ -28,36 +28,45 @@ class Scaling:
         shift: what is subtracted from each column.
         scale: what each column is divided by; 1 where a column was constant.
         floor: the smallest value the logarithm is taken of.
+        rarity: what each word counts under `tfidf`; None for other recipes.
     """
 
     recipe: str
     shift: Floats
     scale: Floats
     floor: float
+    rarity: Floats | None = None
 
     def __call__(self, rows: Features) -> Floats:
         """Scale rows, which may be others than those it was fitted on."""
-        scaled = (_transform(rows, self.recipe, self.floor) - self.shift) / self.scale
+        scaled = (_transform(rows, self.recipe, self.floor, self.rarity) - self.shift) / self.scale
         return np.clip(scaled, 0.0, 1.0) if self.recipe.endswith("minmax") else scaled
 
 
 def fit_scaling(rows: Features, kind: Kind, recipe: str = "auto") -> Scaling:
     """Learn a recipe's statistics from training rows.
 
-    `auto` takes log1p for counts; the logarithm for proportions without zeros (topic mixtures); the
-    square root for histograms with zeros (its Euclidean distance is Hellinger's); and z-scores always.
+    `tfidf` weighs words by how rare they are and brings every text to length one; `centre` subtracts the column means
+    and divides all columns by one number. `auto` takes log1p for counts; the logarithm for proportions without zeros
+    (topic mixtures); the square root for histograms with zeros (its Euclidean distance is Hellinger's); and z-scores
+    always.
     """
     recipe = _automatic(rows, kind) if recipe == "auto" else recipe
     _check(recipe)
     floor = _smallest_positive(rows) if recipe.startswith("log+") or recipe == "log" else 0.0
-    values = _transform(rows, recipe, floor)
+    rarity = _rarity(rows) if recipe.startswith("tfidf") else None
+    values = _transform(rows, recipe, floor, rarity)
     dimension = values.shape[1]
+    if recipe.endswith("centre"):
+        # One factor for all columns: rare words stay small, and an entry has variance one on average.
+        spread = float(np.sqrt(values.var(axis=0).mean())) or 1.0
+        return Scaling(recipe, values.mean(axis=0), np.full(dimension, spread), floor, rarity)
     if recipe.endswith("zscore"):
-        return Scaling(recipe, values.mean(axis=0), _positive(values.std(axis=0), values), floor)
+        return Scaling(recipe, values.mean(axis=0), _positive(values.std(axis=0), values), floor, rarity)
     if recipe.endswith("minmax"):
         low = values.min(axis=0)
-        return Scaling(recipe, low, _positive(values.max(axis=0) - low, values), floor)
-    return Scaling(recipe, np.zeros(dimension), np.ones(dimension), floor)
+        return Scaling(recipe, low, _positive(values.max(axis=0) - low, values), floor, rarity)
+    return Scaling(recipe, np.zeros(dimension), np.ones(dimension), floor, rarity)
 
 
 def _check(recipe: str) -> None:
@@ -82,7 +91,7 @@ def _automatic(rows: Features, kind: Kind) -> str:
     return "log+zscore" if dense.min() > 0 else "sqrt+zscore"
 
 
-def _transform(rows: Features, recipe: str, floor: float) -> Floats:
+def _transform(rows: Features, recipe: str, floor: float, rarity: Floats | None = None) -> Floats:
     dense = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
     match recipe.split("+")[0]:
         case "sqrt":
@@ -93,8 +102,18 @@ def _transform(rows: Features, recipe: str, floor: float) -> Floats:
             return np.asarray(np.log1p(np.maximum(dense, 0.0)))
         case "tf":
             return np.asarray(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1e-10))
+        case "tfidf":
+            weighted = np.log1p(np.maximum(dense, 0.0)) * (1.0 if rarity is None else rarity)
+            return np.asarray(weighted / np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-10))
         case _:
             return dense
+
+
+def _rarity(rows: Features) -> Floats:
+    """1 + log((1 + n) / (1 + items with the word)): smoothed inverse document frequency."""
+    present = rows > 0
+    counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
+    return np.asarray(1.0 + np.log((1.0 + rows.shape[0]) / (1.0 + counts)))
 
 
 def _smallest_positive(rows: Features) -> float:

@@ -155,7 +155,7 @@ class CDMLMR(DeepMethod):
         )
         self.record_["sizes"] = asdict(sizes)
         self.record_["monitoring"] = monitoring(trained.history)
-        towers = frozen_towers(trained.net, trained.scalings)
+        towers = frozen_towers(trained.net, trained.scalings, trained.limits)
         if self.retrieved == "codes" or (self.losses != "none" and not self.branch_softmax):
             classes = branch_space(source, towers)
         else:

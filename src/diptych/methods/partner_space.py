@@ -183,7 +183,8 @@ def fit_partner_codes(
 
     Without validation pairs the first value of each grid is taken.
     """
-    scalings, scaled = scaled_pairs(data, "auto")
+    recipes = {name: "tfidf+centre" if kind == "counts" else "auto" for name, kind in data.kinds.items()}
+    scalings, scaled = scaled_pairs(data, recipes)
     centres = {name: rows.mean(axis=0) for name, rows in scaled.items()}
     views = [spectrum(rows - centres[name]) for name, rows in scaled.items()]
     cross = cross_basis(*views)

@@ -82,16 +82,19 @@ class Tower(nn.Module):
         members, width = shape.members, shape.width
         inputs = (dbn.width if dbn is not None else 0) + (columns if shape.read_features else 0)
 
-        def layer(size: int, outputs: int, scheme: str, bias: bool = True, fan_in: int | None = None) -> MemberLinear:
-            return MemberLinear(members, size, outputs, random, scheme, bias=bias, fan_in=fan_in)
+        def layer(size: int, outputs: int, scheme: str, bias: bool = True) -> MemberLinear:
+            return MemberLinear(members, size, outputs, random, scheme, bias=bias)
+
+        def entry(size: int, scheme: str, bias: bool = True) -> MemberLinear:
+            return MemberLinear(members, size, width, random, scheme, bias=bias, fan_in=inputs, same_rows=True)
 
         self.dbn = dbn
-        self.reads_code = layer(dbn.width, width, "he", fan_in=inputs) if dbn is not None else None
-        self.reads_features = layer(columns, width, "he", fan_in=inputs) if shape.read_features else None
+        self.reads_code = entry(dbn.width, "he", bias=not shape.read_features) if dbn is not None else None
+        self.reads_features = entry(columns, "he") if shape.read_features else None
         self.net = nn.ModuleList([layer(width, width, "he") for _ in range(2)])
         self.net_classes = layer(width, shape.classes, "xavier")
         self.into_shared = layer(width, width, "xavier", bias=False)
-        self.skip = layer(columns, width, "zero", bias=False) if shape.feature_skip else None
+        self.skip = entry(columns, "zero", bias=False) if shape.feature_skip else None
         self.decoder = layer(width, width, "xavier")
         self.pathway = nn.ModuleList([layer(width, width, "he") for _ in range(3)] if shape.branches else [])
         self.branches = nn.ModuleDict({name: layer(width, width, "xavier") for name in shape.branches})

@@ -7,7 +7,6 @@ import torch
 
 from diptych.arrays import Singles
 from diptych.features.scaling import Scaling
-from diptych.methods.deep.dbn_stage import CLIP
 from diptych.methods.deep.layers import Chain, Clip, CountLayer, DenseLayer
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.deep.workshop import frozen
@@ -15,12 +14,12 @@ from diptych.nets.cdmlmr import BRANCH_GAIN, CODE_GAIN, CdmlmrNetwork
 from diptych.nets.members import MemberLinear
 
 
-def frozen_towers(net: CdmlmrNetwork, scalings: Mapping[str, Scaling]) -> dict[str, Tower]:
+def frozen_towers(net: CdmlmrNetwork, scalings: Mapping[str, Scaling], limits: Mapping[str, float]) -> dict[str, Tower]:
     """Each modality's tower, which gives what the network gives, to rounding."""
-    return {name: _frozen_tower(net, name, scaling) for name, scaling in scalings.items()}
+    return {name: _frozen_tower(net, name, scaling, limits[name]) for name, scaling in scalings.items()}
 
 
-def _frozen_tower(net: CdmlmrNetwork, name: str, scaling: Scaling) -> Tower:
+def _frozen_tower(net: CdmlmrNetwork, name: str, scaling: Scaling, limit: float) -> Tower:
     tower = net.tower(name)
     dbn: Chain = ()
     counts = False
@@ -36,7 +35,7 @@ def _frozen_tower(net: CdmlmrNetwork, name: str, scaling: Scaling) -> Tower:
         )
         dbn = (lower, upper)
     members = tuple(_frozen_member(net, name, member) for member in range(net.shape.members))
-    return Tower(scaling, Clip(CLIP), dbn, counts, net.shape.read_features, members, net.heads)
+    return Tower(scaling, Clip(limit), dbn, counts, net.shape.read_features, members, net.heads)
 
 
 def _frozen_member(net: CdmlmrNetwork, name: str, member: int) -> MemberTower:
@@ -88,11 +87,11 @@ def _frozen_layer(layer: torch.nn.Module, member: int, activation: str) -> Dense
 
 def _weight(layer: torch.nn.Module, member: int) -> Singles:
     assert isinstance(layer, MemberLinear)
-    return frozen(layer.weight[member])
+    return frozen(layer.weight_of(member))
 
 
 def _bias(layer: torch.nn.Module, member: int) -> Singles:
     assert isinstance(layer, MemberLinear)
     if layer.bias is None:
-        return np.zeros(layer.weight.shape[2], dtype=np.float32)
+        return np.zeros(layer.weight.shape[-1], dtype=np.float32)
     return frozen(layer.bias[member])

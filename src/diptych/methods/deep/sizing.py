@@ -47,15 +47,15 @@ def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
     """The sizes for so many labelled documents, and features of so many columns in each modality.
 
     >>> sizes_for(7_369, (1_280, 1_000)).members, sizes_for(300, (1_280, 1_000)).members
-    (2, 4)
+    (2, 3)
     """
     widest = max(columns)
     scarce, wide = rows < 2 * widest, widest >= WIDE_COLUMNS
     batch = 256 if rows >= 4_000 else 128 if rows >= 600 else 64
     return Sizes(
-        members=2 if rows >= 4_000 else 4,
+        members=2 if rows >= 4_000 else 3 if wide else 5,
         width=256 if wide else 128,
-        dbn_widths=(512, 256) if rows >= 4_000 and wide else (256, 128),
+        dbn_widths=(256, 128),
         dense_steps=300,
         count_steps=1_000,
         batch_size=batch,

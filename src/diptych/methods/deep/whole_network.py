@@ -28,6 +28,9 @@ WARM_UP = 20
 DBN_RATE = 0.1
 """The rate of the machines' layers relative to the others': they are fine-tuned, not learned anew."""
 
+COUNT_CLIP = 30.0
+"""What scaled words are kept within: one rare word in a short text is far from the mean, and should be."""
+
 VALIDATIONS = 4
 LEAST_LABELLED_SHARE = 0.3
 
@@ -75,14 +78,14 @@ class TrainedNetwork:
     Attributes:
         net: the network, on the CPU.
         scalings: of each modality's features.
-        dbns: the machines as they were before.
+        limits: what they are clipped at.
         history: how training went.
         key: of the stage, for what is built on it.
     """
 
     net: CdmlmrNetwork
     scalings: Mapping[str, Scaling]
-    dbns: Mapping[str, CodedModality]
+    limits: Mapping[str, float]
     history: History
     key: str
 
@@ -146,7 +149,8 @@ def train_network(
         validate=judge,
     )
     scalings = {name: each.scaling for name, each in inputs.items()}
-    return TrainedNetwork(net, scalings, dbns, trained.history, trained.key)
+    limits = {name: each.limit for name, each in inputs.items()}
+    return TrainedNetwork(net, scalings, limits, trained.history, trained.key)
 
 
 @dataclass(frozen=True)
@@ -160,14 +164,18 @@ class _ModalityInputs:
     @classmethod
     def of(cls, shop: Workshop, name: str) -> "_ModalityInputs":
         rows, kind = shop.data.train.having(name).features(name), shop.data.kinds[name]
-        return cls(fit_scaling(rows, kind), kind == "counts", 100)
+        return cls(fit_scaling(rows, kind, "tfidf+centre" if kind == "counts" else "auto"), kind == "counts", 100)
 
     @property
     def columns(self) -> int:
         return len(self.scaling.shift)
 
+    @property
+    def limit(self) -> float:
+        return COUNT_CLIP if self.counts else CLIP
+
     def features(self, rows: Features) -> Singles:
-        return run_chain((self.scaling, Clip(CLIP)), rows)
+        return run_chain((self.scaling, Clip(self.limit)), rows)
 
     def visible(self, rows: Features) -> RowSource | None:
         """Word frequencies as the first machine reads them; None where it reads the features."""
