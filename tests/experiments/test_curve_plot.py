@@ -56,6 +56,14 @@ def test_the_band_is_the_interval_and_the_whisker_the_spread(results):
     np.testing.assert_allclose(whiskers[0], [[1, 0.19], [1, 0.21]])
 
 
+def test_a_method_has_one_colour_with_and_without_propagation(results):
+    spread = {"label_free": False, "points": [point(1, 0.3)]}
+    results["methods"] = {"gappy": results["methods"]["gappy"], "gappy + propagation": spread, **results["methods"]}
+    lines = lines_of(draw(results).axes[0])
+    assert lines["gappy"].get_color() == lines["gappy + propagation"].get_color() != lines["flat"].get_color()
+    assert lines["gappy"].get_linestyle() != lines["gappy + propagation"].get_linestyle()
+
+
 def test_the_legend_names_every_method_and_chance(results):
     (legend,) = draw(results).legends
     assert [text.get_text() for text in legend.get_texts()] == ["gappy", "flat", "random ranking"]

@@ -12,6 +12,7 @@ from matplotlib.ticker import NullLocator
 from diptych.arrays import Floats
 from diptych.drawing import COLOURS, drawing_style, save_drawing
 from diptych.experiments.curve.counts import ALL_LABELS, places
+from diptych.experiments.curve.steps import PROPAGATED
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # not as many as colours, so that pairs repeat late
 _MOST_DIRECTIONS = 2  # beyond that only the average is drawn; the Markdown has the rest
@@ -26,7 +27,10 @@ def write_plots(folder: Path, results: Mapping[str, Any]) -> None:
 
 
 def draw(results: Mapping[str, Any]) -> Figure:
-    """Draw lines of means, bands of 95% intervals over queries, whiskers of ± one deviation over seeds, and chance."""
+    """Draw lines of means, bands of 95% intervals over queries, whiskers of ± one deviation over seeds, and chance.
+
+    A method with propagated labels has the colour it has without, a broken line and empty markers.
+    """
     directions = [name for name in results["chance"] if "->" in name]
     columns = ["average", *(directions if len(directions) <= _MOST_DIRECTIONS else [])]
     figure = Figure(figsize=(1.7 + 3.4 * len(columns), 3.4), layout="constrained")
@@ -51,11 +55,15 @@ def _panel(axes: Axes, results: Mapping[str, Any], column: str) -> None:
     counts, kept = results["labels_per_class"], results["kept_labels_per_class"]
     across = places(counts, kept[-1])
     level = results["chance"] if column == "average" else results["chance"][column]
-    for number, (name, block) in enumerate(results["methods"].items()):
+    methods = list(dict.fromkeys(name.removesuffix(PROPAGATED) for name in results["methods"]))
+    for name, block in results["methods"].items():
+        number = methods.index(name.removesuffix(PROPAGATED))
         colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
         mean, low, high, spread = _series(block["points"], counts, column)
         axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
         look = {"linestyle": "--"} if block["label_free"] else {"marker": marker, "markersize": 4}
+        if name.endswith(PROPAGATED):
+            look |= {"linestyle": "-.", "markerfacecolor": "white"}
         axes.errorbar(across, mean, spread, color=colour, label=name, linewidth=1.4, capsize=2, **look)
     axes.axhline(level["map"], color="0.45", linestyle=":", label="random ranking")
     axes.set_xscale("log")
