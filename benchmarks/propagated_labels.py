@@ -55,7 +55,7 @@ def main() -> None:
         for count in COUNTS:
             right, spread, confidence = measured.share_right(count)
             print(f"| {count} | {right:.3f} ± {spread:.3f} | {confidence:.3f} |")
-        print(f"\n| k, α | {' | '.join(f'{count} labels' for count in COUNTS)} |\n|---|{'---:|' * len(COUNTS)}")
+        print(f"\n| k, α | {' | '.join(map(str, COUNTS))} |\n|---|{'---:|' * len(COUNTS)}")
         for neighbours, alpha in GRID:
             cells = [f"{measured.share_right(count, neighbours, alpha)[0]:.3f}" for count in COUNTS]
             print(f"| {neighbours}, {alpha} | {' | '.join(cells)} |")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
 import synthetic
@@ -12,6 +13,7 @@ from diptych.data import Labels, Protocol, TrainingData, training_data
 from diptych.data.synthetic import make_synthetic
 from diptych.errors import ConfigError, FitError
 from diptych.evaluation.similarity import unit_rows
+from diptych.features.scaling import fit_scaling
 from diptych.index.local.faiss_library import faiss
 from diptych.methods import create, propagation
 from diptych.methods.propagation import affinity_graph, label_shares, pair_codes, propagate, spread_labels
@@ -51,13 +53,23 @@ def true_codes(dataset):
 
 
 class TestOracle:
-    def test_codes_are_those_of_cca(self, counts_dataset):
+    def test_codes_are_those_of_cca_written_out(self, counts_dataset):
         part = counts_dataset.split("train")
-        method = create("cca", ridge=0.1, components=64, weight_power=1.0).fit(counts_dataset)
-        codes = [unit_rows(method.embed(name, part.features(name))) for name in ("image", "text")]
-        expected = sum(each @ each.T for each in codes) / 2
+        rows, roots = [], []
+        for name, kind, scaling in (("image", "dense", "zscore"), ("text", "counts", "tfidf+centre")):
+            values = fit_scaling(part.features(name), kind, scaling)(part.features(name))
+            covariance = np.cov(values, rowvar=False)
+            ridge = 3.0 * values.shape[1] / len(values) * np.trace(covariance) / len(covariance)
+            rows.append(values)
+            roots.append(np.linalg.inv(scipy.linalg.sqrtm(covariance + ridge * np.eye(len(covariance)))))
+        between = np.cov(*(values.T for values in rows))[: rows[0].shape[1], rows[0].shape[1] :]
+        left, correlations, right = np.linalg.svd(roots[0] @ between @ roots[1], full_matrices=False)
+        codes = [
+            unit_rows((values @ root @ turn) * correlations)
+            for values, root, turn in zip(rows, roots, (left, right.T), strict=True)
+        ]
         found = pair_codes(training_data(counts_dataset))
-        np.testing.assert_allclose(found @ found.T, expected, atol=1e-5)
+        np.testing.assert_allclose(found @ found.T, sum(each @ each.T for each in codes) / 2, atol=1e-9)
 
     @pytest.mark.parametrize(("neighbours", "alpha"), [(20, 0.95), (5, 0.99)])
     def test_shares_are_those_of_a_dense_computation(self, counts_dataset, neighbours, alpha):

@@ -21,7 +21,8 @@ from diptych.methods.algebra.multiview import multiview_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
 from diptych.progress import Progress, silent
 
-RIDGE = 0.1
+COUNTS_SCALING = "tfidf+centre"
+RIDGE = 3.0
 COMPONENTS = 64
 NEIGHBOURS = 20
 ALPHA = 0.95
@@ -79,10 +80,14 @@ def pair_codes(data: TrainingData) -> Floats:
     Rows are scaled to length 1 again, so that the dot product of two is the mean of the cosines in each modality.
     Direction i counts with its correlation, as in `CCA(weight_power=1)`. For more than two modalities it is λ − 1 of
     `multiview_coordinates`, which for two is the correlation.
+
+    The ridge of a modality is its mean variance times `RIDGE` p / n, for p columns and n pairs: the more directions a
+    pair must decide, the less each is trusted. Counted words are weighed by how rare they are.
     """
-    _, scaled = scaled_pairs(data, "auto")
+    scalings = {name: COUNTS_SCALING if data.kinds[name] == "counts" else "auto" for name in data.modalities}
+    _, scaled = scaled_pairs(data, scalings)
     views = [spectrum(values - values.mean(axis=0)) for values in scaled.values()]
-    ridges = [RIDGE * view.mean_variance for view in views]
+    ridges = [RIDGE * view.rows.shape[1] / view.rows.shape[0] * view.mean_variance for view in views]
     if len(views) == 2:
         (first, second), (one, two) = views, ridges
         strengths, *parts = canonical_coordinates(
