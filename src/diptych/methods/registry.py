@@ -57,6 +57,7 @@ _METHODS: dict[str, Entry] = {
     "cdmlmr-semi": _deep("cdmlmr:CDMLMR", "CDMLMR with the contrastive loss alone", {"losses": "contrastive"}),
     "cdmlmr-quad": _deep("cdmlmr:QuadrupletCDMLMR", "CDMLMR with the quadruplet loss alone", {"losses": "quadruplet"}),
     "cdmlmr-staged": _deep("cdmlmr_staged:StagedCDMLMR", "CDMLMR as published: each stage frozen before the next"),
+    "two-tower": _deep("two_tower:TwoTower", "two nets under cross-entropy and InfoNCE: a plain reference of today"),
     "cdmlmr": _deep("cdmlmr:CDMLMR", "cross-modal deep metric learning with multi-task regularization"),
 }
 

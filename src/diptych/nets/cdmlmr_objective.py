@@ -9,6 +9,7 @@ from torch import Tensor
 
 from diptych.errors import ConfigError
 from diptych.nets.cdmlmr import CdmlmrNetwork
+from diptych.nets.members import half_products
 from diptych.nets.graph import edge_purity, graph_distances, neighbour_graph
 from diptych.nets.losses import Quadruplets, active_share, output_spread
 from diptych.nets.losses.soft_pairs import (
@@ -156,13 +157,14 @@ class CdmlmrObjective:
         for name in self.module.modalities:
             features = inputs[name]
             kept = inputs.get(f"{name} kept")
-            encoded = self.module.encode(
-                name,
-                features,
-                inputs.get(f"{name} visible", features),
-                None if kept is None else kept.permute(1, 2, 0, 3),
-            )
-            outputs[name] = {key: part.transpose(0, 1) for key, part in encoded.items()}
+            with half_products(features):
+                encoded = self.module.encode(
+                    name,
+                    features,
+                    inputs.get(f"{name} visible", features),
+                    None if kept is None else kept.permute(1, 2, 0, 3),
+                )
+            outputs[name] = {key: part.transpose(0, 1).to(features.dtype) for key, part in encoded.items()}
         return outputs
 
     def _inputs(self, rows: MixedBatch, random: torch.Generator) -> tuple[dict[str, Tensor], Tensor]:
@@ -221,16 +223,15 @@ class CdmlmrObjective:
         }
 
     def _softmax(self, outputs: Outputs, labels: Mapping[str, Tensor], known: int, weight: float) -> Tensor:
+        """The softmax losses of every head, those of one modality in one go."""
         losses = []
         for name, parts in outputs.items():
-            certain = labels[name][known:].amax(1) if weight > 0 else None
-            for key, logits in parts.items():
-                if not key.endswith(" classes"):
-                    continue
-                losses.append(soft_cross_entropy(logits[:, :known], labels[name][:known]))
-                if certain is not None and len(certain):
-                    guessed = soft_cross_entropy(logits[:, known:], labels[name][known:], certain)
-                    losses.append(weight * guessed)
+            logits = torch.stack([part for key, part in parts.items() if key.endswith(" classes")])
+            losses.append(soft_cross_entropy(logits[:, :, :known], labels[name][:known]).sum(0))
+            guesses = labels[name][known:]
+            if weight > 0 and len(guesses):
+                certain = soft_cross_entropy(logits[:, :, known:], guesses, guesses.amax(1))
+                losses.append(weight * certain.sum(0))
         return torch.stack(losses).sum(0)
 
     def _reconstruction(self, outputs: Outputs) -> Tensor:

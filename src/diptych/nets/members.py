@@ -1,5 +1,7 @@
 """Members: several networks of one shape, trained side by side in one batched computation."""
 
+from contextlib import AbstractContextManager
+from functools import cache
 from math import sqrt
 
 import torch
@@ -60,3 +62,17 @@ class MemberLinear(nn.Module):
     def weight_of(self, member: int) -> Tensor:
         """One member's weights, inputs × outputs."""
         return self.weight[:, member] if self.same_rows else self.weight[member]
+
+
+def half_products(like: Tensor) -> AbstractContextManager[None]:
+    """Multiply single precision in bfloat16 where the processor has units for it, which is several times as fast.
+
+    Weights, losses and the optimiser stay in single precision. Elsewhere, and for double precision, nothing changes.
+    """
+    usable = like.device.type == "cpu" and like.dtype == torch.float32 and _has_matrix_units()
+    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=usable)
+
+
+@cache
+def _has_matrix_units() -> bool:
+    return bool(torch.cpu._is_amx_tile_supported())

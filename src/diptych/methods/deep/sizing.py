@@ -20,7 +20,7 @@ class Sizes:
         members: networks trained side by side.
         width: of the hidden layers, of S and of the branches.
         dbn_widths: of the two machines.
-        dense_steps: of a machine over dense rows.
+        dense_steps: of a machine over dense rows or over another machine.
         count_steps: of a machine over counts, which learns more slowly.
         batch_size: labelled documents in a batch.
         steps: of the network.
@@ -46,18 +46,18 @@ class Sizes:
 def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
     """The sizes for so many labelled documents, and features of so many columns in each modality.
 
-    >>> sizes_for(7_369, (1_280, 1_000)).members, sizes_for(300, (1_280, 1_000)).members
-    (2, 3)
+    >>> sizes_for(7_369, (1_280, 1_000)).members, sizes_for(2_173, (128, 10)).members
+    (2, 5)
     """
     widest = max(columns)
     scarce, wide = rows < 2 * widest, widest >= WIDE_COLUMNS
     batch = 256 if rows >= 4_000 else 128 if rows >= 600 else 64
     return Sizes(
-        members=2 if rows >= 4_000 else 3 if wide else 5,
+        members=2 if wide else 5,
         width=256 if wide else 128,
         dbn_widths=(256, 128),
-        dense_steps=300,
-        count_steps=1_000,
+        dense_steps=200,
+        count_steps=500,
         batch_size=batch,
         steps=min(2_000, max(280, round(10 * rows / batch))),
         input_dropout=0.5 if 2 * rows < widest else 0.4 if scarce else 0.2,

@@ -224,8 +224,8 @@ class _Judge:
 
 def _dbn_shop(shop: Workshop, sizes: Sizes) -> Workshop:
     """The workshop with the machines' sizes, which are the rule's and not the profile's."""
-    steps = dict.fromkeys(("gaussian-rbm", "rbm-over-gaussian"), sizes.dense_steps)
-    steps |= dict.fromkeys(("replicated-softmax", "rbm-over-softmax"), sizes.count_steps)
+    steps = dict.fromkeys(("gaussian-rbm", "rbm-over-gaussian", "rbm-over-softmax"), sizes.dense_steps)
+    steps["replicated-softmax"] = sizes.count_steps
     profile = replace(
         shop.profile,
         steps={**shop.profile.steps, **steps},
