@@ -9,7 +9,6 @@ from torch import Tensor
 
 from diptych.errors import ConfigError
 from diptych.nets.cdmlmr import CdmlmrNetwork
-from diptych.nets.members import half_products
 from diptych.nets.graph import edge_purity, graph_distances, neighbour_graph
 from diptych.nets.losses import Quadruplets, active_share, output_spread
 from diptych.nets.losses.soft_pairs import (
@@ -18,6 +17,7 @@ from diptych.nets.losses.soft_pairs import (
     softmin_quadruplet_terms,
     unit_squared_distances,
 )
+from diptych.nets.members import half_products
 from diptych.nets.row_source import RowSource
 from diptych.nets.samplers import MixedBatch, sample_quadruplets
 
