@@ -119,6 +119,10 @@ class Traced:
         """exp(x) over its sum, row by row."""
         return self.astype("float64").apply("Softmax", axis=1).astype(self.dtype)
 
+    def unit_rows(self) -> "Traced":
+        """Rows at length one."""
+        return self / (self * self).sum().apply("Sqrt").maximum(1e-12)
+
     def sum(self, axis: int = 1) -> "Traced":
         """Sums along an axis, which stays with length 1."""
         return self._of(self.draft.apply("ReduceSum", [self.name, self._whole([axis])], keepdims=1))

@@ -19,7 +19,7 @@ MethodTracer = Callable[[Any, str, Traced], Traced]
 
 _STEPS: dict[str, StepTracer] = {}
 _METHODS: dict[str, MethodTracer] = {}
-_TRACERS = ("step_tracers", "layer_tracers", "method_tracers")
+_TRACERS = ("step_tracers", "layer_tracers", "tower_tracers", "method_tracers")
 
 
 def traces_step(place: str) -> Callable[[StepTracer], StepTracer]:

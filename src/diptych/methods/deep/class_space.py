@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from diptych.arrays import Features, Integers, Singles
+from diptych.arrays import Features, Floats, Integers, Singles
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.linear_member import fit_linear_member
 from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode, LinearMember, Tower
@@ -105,12 +105,12 @@ def _judges(shop: Workshop, tower: Tower, name: str) -> tuple[Singles, Integers]
 
 
 def _features(tower: Tower, rows: Features) -> Singles:
-    return run_chain((tower.scaling, tower.clip), rows)
+    return run_chain(tower.prepare, rows)
 
 
-def _regressed(tower: Tower, posteriors: Posteriors, rows: Features) -> Singles:
-    return np.asarray(posteriors(_features(tower, rows).astype(np.float64)), dtype=np.float32)
+def _regressed(tower: Tower, posteriors: Posteriors, rows: Features) -> Floats:
+    return posteriors(_features(tower, rows).astype(np.float64))
 
 
-def _mixed(guess: Singles, regressed: Singles | None, share: float) -> Singles:
+def _mixed(guess: Floats, regressed: Floats | None, share: float) -> Floats:
     return guess if regressed is None or share == 0 else (1 - share) * guess + share * regressed

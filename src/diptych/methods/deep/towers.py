@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from diptych.arrays import Features, Singles
-from diptych.features.scaling import Scaling
-from diptych.methods.deep.layers import Chain, Clip, DenseLayer, run_chain
+from diptych.arrays import Features, Floats, Singles
+from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
 from diptych.methods.posteriors import Posteriors
 from diptych.state import stateful
 
@@ -61,8 +60,7 @@ class Tower:
     """One modality of the trained network: from stored rows to class probabilities, or to codes.
 
     Attributes:
-        scaling: of the features.
-        clip: what scaled features are kept within.
+        prepare: from stored rows to features.
         dbn: the fine-tuned machines, over stored rows or, where they read them, over scaled features; none without.
         dbn_reads_counts: which of the two.
         reads_features: whether the supervised net reads the features beside the DBN's code.
@@ -70,19 +68,21 @@ class Tower:
         heads: the softmax layers whose mean counts: "net", "shared" and names of branches.
     """
 
-    scaling: Scaling
-    clip: Clip
+    prepare: Chain
     dbn: Chain
     dbn_reads_counts: bool
     reads_features: bool
     members: tuple[MemberTower, ...]
     heads: tuple[str, ...]
 
-    def posteriors(self, rows: Features) -> Singles:
-        """The class probabilities of rows, averaged over members and heads."""
+    def posteriors(self, rows: Features) -> Floats:
+        """The class probabilities of rows, averaged over members and heads.
+
+        In double precision, because what is missing from a probability near one decides `padded`'s last entry.
+        """
         features, entering = self._inputs(rows)
         scores = [each for member in self.members for each in self._scores(member, features, entering)]
-        return np.asarray(np.mean([softmax(each, axis=1) for each in scores], axis=0), dtype=np.float32)
+        return np.asarray(np.mean([softmax(each.astype(np.float64), axis=1) for each in scores], axis=0))
 
     def codes(self, rows: Features) -> Singles:
         """The branches' outputs of all members side by side; S less ½ where there is no branch."""
@@ -96,7 +96,7 @@ class Tower:
 
     def _inputs(self, rows: Features) -> tuple[Singles, Singles]:
         """Scaled features, and what the supervised net reads: the DBN's code, the features, or both."""
-        features = run_chain((self.scaling, self.clip), rows)
+        features = run_chain(self.prepare, rows)
         parts = [2.0 * run_chain(self.dbn, rows if self.dbn_reads_counts else features) - 1.0] if self.dbn else []
         parts += [features] if self.reads_features else []
         return features, np.concatenate(parts, axis=1).astype(np.float32)
@@ -148,15 +148,15 @@ class ClassProbabilityCode:
     place: int
     modalities: int
 
-    def probabilities(self, rows: Features) -> Singles:
+    def probabilities(self, rows: Features) -> Floats:
         """The class probabilities of rows."""
         network = self.tower.posteriors(rows)
         if self.linear is None:
             return network
-        features = run_chain((self.tower.scaling, self.tower.clip), rows)
+        features = run_chain(self.tower.prepare, rows)
         regressed = self.linear.posteriors(features.astype(np.float64))
         share = self.linear.weight
-        return np.asarray((1.0 - share) * network + share * regressed, dtype=np.float32)
+        return np.asarray((1.0 - share) * network + share * regressed)
 
     def __call__(self, rows: Features) -> Singles:
         """Embed stored rows."""
@@ -176,11 +176,11 @@ class BranchCode:
         return unit_rows(self.tower.codes(rows) - self.centre)
 
 
-def padded(probabilities: Singles, place: int, modalities: int) -> Singles:
+def padded(probabilities: Floats, place: int, modalities: int) -> Singles:
     """Bring rows of probabilities to length one by an entry in the column of their modality."""
-    extra = np.zeros((len(probabilities), modalities), dtype=np.float32)
+    extra = np.zeros((len(probabilities), modalities))
     extra[:, place] = np.sqrt(np.maximum(1.0 - np.square(probabilities).sum(axis=1), 0.0))
-    return np.concatenate([probabilities, extra], axis=1)
+    return np.concatenate([probabilities, extra], axis=1).astype(np.float32)
 
 
 def unit_rows(rows: Singles) -> Singles:
