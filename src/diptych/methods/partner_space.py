@@ -232,8 +232,7 @@ def fit_partner_codes(
 
 def _first_of_the_best(search: Search, name: str, options: Sequence[float]) -> dict[str, Any]:
     """The first value of one parameter that does nearly as well as the best, with the rest of that trial."""
-    enough = (1.0 - NEARLY) * search.best_score
-    good = [trial["params"] for trial in search.trials if trial["score"] >= enough]
+    good = search.nearly_best(NEARLY * search.best_score)
     return dict(min(good, key=lambda params: options.index(params[name])))
 
 

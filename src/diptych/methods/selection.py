@@ -77,6 +77,11 @@ class Search:
         """The best score so far."""
         return float(max(trial["score"] for trial in self.trials))
 
+    def nearly_best(self, tolerance: float) -> list[dict[str, Any]]:
+        """The parameters of all trials that come within a tolerance of the best, in the order they were tried."""
+        enough = self.best_score - tolerance
+        return [trial["params"] for trial in self.trials if trial["score"] >= enough]
+
     @property
     def best(self) -> dict[str, Any]:
         """The parameters of the best trial."""

@@ -17,6 +17,9 @@ from diptych.methods.selection import Search, Validation
 LINEAR_WEIGHTS = (0.25, 0.0, 0.5, 0.75, 1.0)
 """Shares of the linear member that validation chooses from; the first is taken where there is none."""
 
+TOLERANCE = 0.05
+"""Divided by the root of the number of validation items, a difference in MAP that is nothing but chance."""
+
 ClassCode = ClassProbabilityCode | BranchCode
 
 
@@ -51,8 +54,8 @@ def probability_space(
 ) -> ClassSpace:
     """Class probabilities as codes.
 
-    Validation chooses which softmax layers count, all or those of the branches, and the linear member's share. Without
-    validation all layers count, and the linear member a quarter.
+    Validation chooses which softmax layers count, all or those of the branches, and the linear member's share; of
+    choices that it can hardly tell apart the first is taken, and without validation too: all layers, and a quarter.
 
     Args:
         shop: the fit's workshop.
@@ -73,8 +76,9 @@ def probability_space(
             guessed = {name: replace(tower, heads=trial).posteriors(rows[name]) for name, tower in towers.items()}
             for weight in shares:
                 mixed = {name: _mixed(guess, regressed.get(name), weight) for name, guess in guessed.items()}
-                if search.add({"heads": trial, "linear_weight": weight}, validation.score(mixed, "dot")):
-                    heads, share = trial, weight
+                search.add({"heads": trial, "linear_weight": weight}, validation.score(mixed, "dot"))
+        first = search.nearly_best(TOLERANCE / np.sqrt(min(len(labels) for labels in validation.labels.values())))[0]
+        heads, share = first["heads"], first["linear_weight"]
     codes: dict[str, ClassCode] = {
         name: ClassProbabilityCode(
             replace(tower, heads=heads), LinearMember(linear[name], share) if share else None, place, len(towers)

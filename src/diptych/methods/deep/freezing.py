@@ -6,20 +6,19 @@ import numpy as np
 import torch
 
 from diptych.arrays import Singles
-from diptych.features.scaling import Scaling
-from diptych.methods.deep.layers import Chain, Clip, CountLayer, DenseLayer
+from diptych.methods.deep.layers import Chain, CountLayer, DenseLayer
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.deep.workshop import frozen
 from diptych.nets.cdmlmr import BRANCH_GAIN, CODE_GAIN, CdmlmrNetwork
 from diptych.nets.members import MemberLinear
 
 
-def frozen_towers(net: CdmlmrNetwork, scalings: Mapping[str, Scaling], limits: Mapping[str, float]) -> dict[str, Tower]:
+def frozen_towers(net: CdmlmrNetwork, prepare: Mapping[str, Chain]) -> dict[str, Tower]:
     """Each modality's tower, which gives what the network gives, to rounding."""
-    return {name: _frozen_tower(net, name, scaling, limits[name]) for name, scaling in scalings.items()}
+    return {name: _frozen_tower(net, name, chain) for name, chain in prepare.items()}
 
 
-def _frozen_tower(net: CdmlmrNetwork, name: str, scaling: Scaling, limit: float) -> Tower:
+def _frozen_tower(net: CdmlmrNetwork, name: str, prepare: Chain) -> Tower:
     tower = net.tower(name)
     dbn: Chain = ()
     counts = False
@@ -35,7 +34,7 @@ def _frozen_tower(net: CdmlmrNetwork, name: str, scaling: Scaling, limit: float)
         )
         dbn = (lower, upper)
     members = tuple(_frozen_member(net, name, member) for member in range(net.shape.members))
-    return Tower(scaling, Clip(limit), dbn, counts, net.shape.read_features, members, net.heads)
+    return Tower(prepare, dbn, counts, net.shape.read_features, members, net.heads)
 
 
 def _frozen_member(net: CdmlmrNetwork, name: str, member: int) -> MemberTower:

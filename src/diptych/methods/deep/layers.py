@@ -70,6 +70,19 @@ class Clip:
 
 @stateful
 @dataclass(frozen=True)
+class EqualLength:
+    """Bring every row to one length, so that no item is louder than another."""
+
+    length: float
+
+    def __call__(self, rows: Features) -> Floats:
+        """Scale dense rows; a row of zeros stays."""
+        values = np.asarray(rows)
+        return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12) * self.length)
+
+
+@stateful
+@dataclass(frozen=True)
 class Parallel:
     """Several chains over the same rows, their codes side by side."""
 

@@ -16,6 +16,7 @@ STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 LEAST_JUDGES = 100
 """Held-out rows below which the penalty is chosen on a fifth of the training rows instead."""
 
+MOST_ROWS = 5_000
 _STEPS = 30
 
 
@@ -35,19 +36,42 @@ def fit_linear_member(
     Returns:
         The regression on all rows, and its penalty.
     """
+    learning, judging = _split(rows, targets, held_out, seed)
+    trials = _path(*learning, STRENGTHS)
+    best = int(np.argmin([_loss(solution, *judging) for solution in trials]))
+    if len(learning[0]) == len(rows):
+        return _posteriors(trials[best]), STRENGTHS[best]
     everything = torch.from_numpy(rows), torch.from_numpy(targets)
-    if held_out is not None and len(held_out[1]) >= LEAST_JUDGES:
-        judges = torch.from_numpy(held_out[0]), functional.one_hot(torch.from_numpy(held_out[1]), targets.shape[1])
-        path = _path(*everything, STRENGTHS)
-        losses = [_loss(solution, judges[0], judges[1].to(everything[1])) for solution in path]
-        best = int(np.argmin(losses))
-        return _posteriors(path[best]), STRENGTHS[best]
-    order = generator(seed, "linear member").permutation(len(rows))
-    judging, learning = (torch.from_numpy(part) for part in np.split(order, [max(1, len(rows) // 5)]))
-    trials = _path(everything[0][learning], everything[1][learning], STRENGTHS)
-    losses = [_loss(solution, everything[0][judging], everything[1][judging]) for solution in trials]
-    best = int(np.argmin(losses))
     return _posteriors(_path(*everything, STRENGTHS[: best + 1])[-1]), STRENGTHS[best]
+
+
+def held_out_loss(rows: Singles, targets: Singles, held_out: tuple[Singles, Integers] | None, seed: int) -> float:
+    """The log-loss of held-out rows under a regression with a middle penalty: how well features tell the classes.
+
+    At most `MOST_ROWS` training rows are looked at.
+    """
+    chosen = generator(seed, "features").permutation(len(rows))[:MOST_ROWS]
+    learning, judging = _split(rows[chosen], targets[chosen], held_out, seed)
+    return _loss(_path(*learning, (1e-2,))[0], *judging)
+
+
+Rows = tuple[torch.Tensor, torch.Tensor]
+
+
+def _split(rows: Singles, targets: Singles, held_out: tuple[Singles, Integers] | None, seed: int) -> tuple[Rows, Rows]:
+    """Rows to learn from and to judge by: validation items where they are enough, else a fifth of the training rows."""
+    if held_out is not None and len(held_out[1]) >= LEAST_JUDGES:
+        known = np.eye(targets.shape[1], dtype=np.float32)[held_out[1]]
+        return (torch.from_numpy(rows), torch.from_numpy(targets)), (
+            torch.from_numpy(held_out[0]),
+            torch.from_numpy(known),
+        )
+    order = generator(seed, "linear member").permutation(len(rows))
+    judging, learning = np.split(order, [max(1, len(rows) // 5)])
+    return (torch.from_numpy(rows[learning]), torch.from_numpy(targets[learning])), (
+        torch.from_numpy(rows[judging]),
+        torch.from_numpy(targets[judging]),
+    )
 
 
 Solution = tuple[torch.Tensor, torch.Tensor]

@@ -55,11 +55,11 @@ def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
     return Sizes(
         members=2 if wide else 5,
         width=256 if wide else 128,
-        dbn_widths=(256, 128),
+        dbn_widths=(256, 128) if rows >= 4_000 else (128, 64),
         dense_steps=200,
         count_steps=500,
         batch_size=batch,
-        steps=min(2_000, max(280, round(10 * rows / batch))),
+        steps=min(2_000, max(240, round(10 * rows / batch))),
         input_dropout=0.5 if 2 * rows < widest else 0.4 if scarce else 0.2,
         dropout=0.3,
         mixup=1.0 if scarce else 0.4,

@@ -1,7 +1,8 @@
 """Train CDMLMR's network as a whole: machines first, then everything together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import torch
 
 from diptych.arrays import Features, Singles
 from diptych.data import Partition
-from diptych.features.scaling import Scaling, fit_scaling
+from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.dbn_stage import CLIP, CodedModality, train_dbn
-from diptych.methods.deep.layers import Clip, CountLayer, DenseLayer, run_chain
+from diptych.methods.deep.layers import Chain, Clip, CountLayer, DenseLayer, EqualLength, run_chain
+from diptych.methods.deep.linear_member import held_out_loss
 from diptych.methods.deep.retrieval_judge import labels_key
-from diptych.methods.deep.sizing import Sizes
+from diptych.methods.deep.sizing import WIDE_COLUMNS, Sizes
 from diptych.methods.deep.workshop import Workshop
 from diptych.methods.selection import Validation
 from diptych.nets.cdmlmr import CdmlmrNetwork, DeepBelief, NetworkShape
@@ -27,6 +29,9 @@ RATE = 3e-3
 WARM_UP = 20
 DBN_RATE = 0.1
 """The rate of the machines' layers relative to the others': they are fine-tuned, not learned anew."""
+
+WORDS = 100
+"""The length that texts are brought to before the first machine reads them, as in its own settings."""
 
 COUNT_CLIP = 30.0
 """What scaled words are kept within: one rare word in a short text is far from the mean, and should be."""
@@ -77,15 +82,13 @@ class TrainedNetwork:
 
     Attributes:
         net: the network, on the CPU.
-        scalings: of each modality's features.
-        limits: what they are clipped at.
+        prepare: from each modality's stored rows to its features.
         history: how training went.
         key: of the stage, for what is built on it.
     """
 
     net: CdmlmrNetwork
-    scalings: Mapping[str, Scaling]
-    limits: Mapping[str, float]
+    prepare: Mapping[str, Chain]
     history: History
     key: str
 
@@ -113,7 +116,7 @@ def train_network(
     """
     names = shop.data.modalities
     dbns = {name: train_dbn(_dbn_shop(shop, sizes), name) for name in names} if with_dbn else {}
-    inputs = {name: _ModalityInputs.of(shop, name) for name in names}
+    inputs = {name: _ModalityInputs.of(shop, source, name) for name in names}
     shape = NetworkShape(
         columns={name: inputs[name].columns for name in names},
         classes=len(shop.data.classes),
@@ -148,41 +151,39 @@ def train_network(
         batches=batches,
         validate=judge,
     )
-    scalings = {name: each.scaling for name, each in inputs.items()}
-    limits = {name: each.limit for name, each in inputs.items()}
-    return TrainedNetwork(net, scalings, limits, trained.history, trained.key)
+    prepare = {name: each.prepare for name, each in inputs.items()}
+    return TrainedNetwork(net, prepare, trained.history, trained.key)
 
 
 @dataclass(frozen=True)
 class _ModalityInputs:
     """How one modality's stored rows become what its tower reads."""
 
-    scaling: Scaling
+    prepare: Chain
+    columns: int
     counts: bool
-    words: int
 
     @classmethod
-    def of(cls, shop: Workshop, name: str) -> "_ModalityInputs":
+    def of(cls, shop: Workshop, source: Documents, name: str) -> "_ModalityInputs":
         rows, kind = shop.data.train.having(name).features(name), shop.data.kinds[name]
-        return cls(fit_scaling(rows, kind, "tfidf+centre" if kind == "counts" else "auto"), kind == "counts", 100)
-
-    @property
-    def columns(self) -> int:
-        return len(self.scaling.shift)
-
-    @property
-    def limit(self) -> float:
-        return COUNT_CLIP if self.counts else CLIP
+        columns = rows.shape[1]
+        if kind == "counts":
+            return cls((fit_scaling(rows, kind, "tfidf+centre"), Clip(COUNT_CLIP)), columns, True)
+        tail: Chain = (Clip(CLIP), EqualLength(sqrt(columns))) if columns >= WIDE_COLUMNS else (Clip(CLIP),)
+        scalings = [fit_scaling(rows, kind)]
+        if scalings[0].recipe == "zscore":
+            scalings.append(fit_scaling(rows, kind, "sqrt+zscore"))
+        return cls(_clearest(shop, source, name, [(scaling, *tail) for scaling in scalings]), columns, False)
 
     def features(self, rows: Features) -> Singles:
-        return run_chain((self.scaling, Clip(self.limit)), rows)
+        return run_chain(self.prepare, rows)
 
     def visible(self, rows: Features) -> RowSource | None:
         """Word frequencies as the first machine reads them; None where it reads the features."""
         if not self.counts or isinstance(rows, np.ndarray):
             return None
         words = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
-        scale = sp.diags_array(self.words / np.maximum(words, 1e-10))
+        scale = sp.diags_array(WORDS / np.maximum(words, 1e-10))
         return SparseRows(sp.csr_array(scale @ rows))
 
     def tower_rows(self, shop: Workshop, source: Documents, name: str) -> TowerRows:
@@ -192,6 +193,21 @@ class _ModalityInputs:
         visible = self.visible(known), self.visible(unknown)
         both = (visible[0], visible[1]) if visible[0] is not None and visible[1] is not None else None
         return TowerRows(*parts, visible=both)
+
+
+def _clearest(shop: Workshop, source: Documents, name: str, chains: Sequence[Chain]) -> Chain:
+    """The way of scaling from which a regression tells the classes best: skewed features gain by a square root."""
+    if len(chains) == 1:
+        return chains[0]
+    rows = source.labelled.features(name)
+    held_out = shop.data.validation.having(name).labelled() if shop.data.validation is not None else None
+    losses = []
+    for chain in chains:
+        judges = None
+        if held_out is not None and len(held_out):
+            judges = run_chain(chain, held_out.features(name)), held_out.labels.codes
+        losses.append(held_out_loss(run_chain(chain, rows), source.targets, judges, shop.seed))
+    return chains[int(np.argmin(losses))]
 
 
 class _Judge:
