@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from diptych.export.traced import Traced, side_by_side
 from diptych.export.tracing import trace_steps, traces_step
-from diptych.methods.deep.layers import Clip, CountLayer, DenseLayer, Parallel
+from diptych.methods.deep.layers import Clip, CountLayer, DenseLayer, EqualLength, Parallel
+from diptych.methods.two_tower_code import TwoTowerCode
 
 if TYPE_CHECKING:  # their modules import torch, which tracing them does not need
     from diptych.methods.deep.joint_machine import JointCode
@@ -41,10 +42,32 @@ def clip(step: Clip, rows: Traced) -> Traced:
     return rows.clip(-step.limit, step.limit)
 
 
+@traces_step("methods.deep.layers:EqualLength")
+def equal_length(step: EqualLength, rows: Traced) -> Traced:
+    """Rows at one length."""
+    return rows.unit_rows() * step.length
+
+
 @traces_step("methods.deep.layers:Parallel")
 def parallel(step: Parallel, rows: Traced) -> Traced:
     """Several chains over the same rows, side by side."""
     return side_by_side([trace_steps(chain, rows).astype("float32") for chain in step.chains])
+
+
+@traces_step("methods.two_tower_code:TwoTowerCode")
+def two_tower_code(step: TwoTowerCode, rows: Traced) -> Traced:
+    """The members' embeddings side by side, their mean class probabilities, or both, each part at length one."""
+    embeddings = [trace_steps(tower, rows) for tower in step.towers]
+    parts = []
+    if step.representation != "posteriors":
+        parts.append(side_by_side([each.unit_rows() for each in embeddings]).unit_rows())
+    if step.representation != "embedding":
+        posteriors = [dense(layer, each).softmax() for layer, each in zip(step.classifiers, embeddings, strict=True)]
+        total = posteriors[0]
+        for each in posteriors[1:]:
+            total = total + each
+        parts.append(total.unit_rows())
+    return side_by_side(parts)
 
 
 @traces_step("methods.deep.metric_stage:BranchOutputs")
@@ -52,7 +75,7 @@ def branch_outputs(step: "BranchOutputs", rows: Traced) -> Traced:
     """The branches' outputs put together, less their mean over the training items."""
     outputs = [dense(branch, rows) for branch in step.branches]
     if step.combine != "single":
-        outputs = [each / (each * each).sum().apply("Sqrt").maximum(1e-12) for each in outputs]
+        outputs = [each.unit_rows() for each in outputs]
     if step.combine == "mean":
         together = outputs[0]
         for each in outputs[1:]:
