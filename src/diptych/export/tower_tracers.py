@@ -51,7 +51,7 @@ def branch_code(step: BranchCode, rows: Traced) -> Traced:
 
 
 def _features(tower: Tower, rows: Traced) -> Traced:
-    return trace_steps((tower.scaling, tower.clip), rows).astype("float32")
+    return trace_steps(tower.prepare, rows).astype("float32")
 
 
 def _entering(tower: Tower, rows: Traced, features: Traced) -> Traced:

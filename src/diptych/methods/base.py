@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
 
     Attributes:
         uses_labels: whether `_fit` reads training labels.
+        works_without_labels: whether it learns something useful where no training item has a label.
         uses_unlabelled: whether `_fit` reads the protocol's unlabelled pools.
         stochastic: whether the result depends on a `seed` parameter.
         max_modalities: how many modalities it can join; None for any number.
@@ -37,6 +38,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
     """
 
     uses_labels: ClassVar[bool] = False
+    works_without_labels: ClassVar[bool] = False
     uses_unlabelled: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False
     max_modalities: ClassVar[int | None] = 2
@@ -169,6 +171,14 @@ class Method(Parametrised, PipelineKeeper, ABC):
         """
         return self.embed(query_modality, queries, purpose), self.embed(gallery_modality, gallery, purpose)
 
+    @classmethod
+    def divide_saved(cls, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Divide a saved model's parameters into those to make the method with, and those of a former version.
+
+        A class that was rewritten overrides this, so that models saved before still open.
+        """
+        return dict(params), {}
+
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
         labels = "labels" if data.soft_labels is None else "propagated labels"
@@ -234,7 +244,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
                 f"{type(self).__name__} joins {self.max_modalities} modalities and the dataset has {count} "
                 f"({', '.join(data.modalities)}); name the ones to use with --modalities."
             )
-        if self.uses_labels and not data.train.labels.is_labelled.any():
+        if self.uses_labels and not self.works_without_labels and not data.train.labels.is_labelled.any():
             raise FitError(f"{type(self).__name__} learns from labels and no training item has one.")
 
     def _columns(self, purpose: Purpose) -> slice:

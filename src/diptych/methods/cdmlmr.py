@@ -1,5 +1,6 @@
 """CDMLMR: cross-modal deep metric learning with multi-task regularization, trained as one network."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +29,9 @@ _BRANCHES: dict[str, tuple[Branch, ...]] = {
     "quadruplet": ("quadruplet",),
     "none": (),
 }
+
+_ALWAYS_HAD = ("losses", "profile", "seed", "device", "cache")
+"""Parameters that mean the same in models saved when this class trained in stages."""
 
 
 class CDMLMR(DeepMethod):
@@ -120,6 +124,15 @@ class CDMLMR(DeepMethod):
         self.rate = rate
         self.steps = steps
 
+    @classmethod
+    def divide_saved(cls, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Open models saved when this class trained in stages: what meant something else then is set aside."""
+        staged, known = StagedCDMLMR.parameter_defaults(), cls.parameter_defaults()
+        if not any(name in staged and name not in known for name in params):
+            return super().divide_saved(params)
+        kept = {name: value for name, value in params.items() if name not in staged or name in _ALWAYS_HAD}
+        return kept, {name: value for name, value in params.items() if name not in kept}
+
     def _check(self) -> None:
         if self.losses not in _BRANCHES:
             raise ConfigError(f"losses is {self.losses!r}; choose one of {', '.join(_BRANCHES)}.")
@@ -137,12 +150,18 @@ class CDMLMR(DeepMethod):
 
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
-        return super().saw(protocol, data if self.unlabelled_weight > 0 else replace(data, pools={}))
+        return super().saw(protocol, data if self._reads_pool else replace(data, pools={}))
+
+    @property
+    def _reads_pool(self) -> bool:
+        if self.profile == "paper" and self.losses not in ("both", "contrastive"):
+            return False
+        return self.uses_unlabelled and self.unlabelled_weight > 0
 
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         if self.profile == "paper":
             return self._train_in_stages(shop)
-        source = documents(shop, with_pool=self.unlabelled_weight > 0)
+        source = documents(shop, with_pool=self._reads_pool)
         sizes = self._sizes(source)
         trained = train_network(
             shop,
@@ -155,7 +174,7 @@ class CDMLMR(DeepMethod):
         )
         self.record_["sizes"] = asdict(sizes)
         self.record_["monitoring"] = monitoring(trained.history)
-        towers = frozen_towers(trained.net, trained.scalings, trained.limits)
+        towers = frozen_towers(trained.net, trained.prepare)
         if self.retrieved == "codes" or (self.losses != "none" and not self.branch_softmax):
             classes = branch_space(source, towers)
         else:

@@ -13,7 +13,7 @@ from diptych.errors import ConfigError
 from diptych.features import check_same_pipeline
 from diptych.methods.base import Method
 from diptych.methods.exported import is_exported, load_exported
-from diptych.methods.registry import create
+from diptych.methods.registry import create, method_class
 from diptych.state import pack, unpack
 from diptych.state_folder import FolderFormat, hash_state, to_weights, versions
 
@@ -59,13 +59,19 @@ def _fingerprint(body: dict[str, Any], weights: bytes) -> str:
 
 
 def load_model(folder: str | Path) -> Method:
-    """Open a saved or exported model; nothing in it is executed or unpickled."""
+    """Open a saved or exported model; nothing in it is executed or unpickled.
+
+    Parameters that the method had when the model was saved and has no longer are kept in `record_`.
+    """
     if is_exported(folder):
         return load_exported(folder)
     body, arrays = _MODEL.read(folder)
-    method = create(body["method"], **body["params"])
+    params, former = method_class(body["method"]).divide_saved(body["params"])
+    method = create(body["method"], **params)
     for name, value in unpack(body["state"], arrays).items():
         setattr(method, name, value)
+    if former:
+        method.record_["former_parameters"] = former
     pipeline = Path(folder) / PIPELINE_FOLDER
     method.pipeline_folder = pipeline if pipeline.is_dir() else None
     return method

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from diptych.errors import ConfigError
 from diptych.nets.cdmlmr import CdmlmrNetwork
-from diptych.nets.graph import edge_purity, graph_distances, neighbour_graph
+from diptych.nets.graph import edge_purity
+from diptych.nets.guessed_labels import Outputs, guessed_labels, shared_graph
 from diptych.nets.losses import Quadruplets, active_share, output_spread
 from diptych.nets.losses.soft_pairs import (
     soft_contrastive_loss,
@@ -22,7 +23,6 @@ from diptych.nets.row_source import RowSource
 from diptych.nets.samplers import MixedBatch, sample_quadruplets
 
 Negatives = Literal["softmin", "random"]
-Outputs = dict[str, dict[str, Tensor]]
 
 MONITOR_EVERY = 10
 RECONSTRUCTION_WEIGHT = 0.1
@@ -132,10 +132,13 @@ class CdmlmrObjective:
         known = len(targets)
         pool = any(len(numbers) for numbers in rows.unlabelled.values())
         weight = self._unlabelled_weight(step) if pool else 0.0
-        graph = self._graph(outputs) if weight > 0 or step % MONITOR_EVERY == 0 else None
-        labels = self._labels(outputs, targets, graph) if pool else dict.fromkeys(outputs, targets)
+        watched = step % MONITOR_EVERY == 0
+        graph = shared_graph(outputs, self.options.neighbours) if weight > 0 or watched else None
+        labels = dict.fromkeys(outputs, targets)
+        if pool:
+            labels = guessed_labels(outputs, targets, graph, paired=self.paired)
         parts = {"softmax": self._softmax(outputs, labels, known, weight)}
-        parts["reconstruction"] = RECONSTRUCTION_WEIGHT * self._reconstruction(outputs)
+        parts["reconstruction"] = RECONSTRUCTION_WEIGHT * self._reconstruction(outputs, known, weight)
         figures: dict[str, Tensor] = {}
         branches = self.module.shape.branches
         if "contrastive" in branches:
@@ -143,7 +146,7 @@ class CdmlmrObjective:
         if "quadruplet" in branches:
             parts["quadruplet"], terms = self._quadruplet(outputs, targets, random)
             figures["active_quadruplets"] = active_share(terms)
-        if step % MONITOR_EVERY == 0 and branches:
+        if watched and branches:
             figures |= _watched(outputs, branches[0], targets, graph)
         totals = {name: part.sum() for name, part in parts.items()}
         total = torch.stack(list(totals.values())).sum()
@@ -196,32 +199,6 @@ class CdmlmrObjective:
     def _unlabelled_weight(self, step: int) -> float:
         return self.options.unlabelled_weight * min(1.0, step / max(1, self.options.ramp_steps))
 
-    @torch.no_grad()
-    def _graph(self, outputs: Outputs) -> Tensor:
-        """Which rows of the two modalities are neighbours in S, all members' codes side by side."""
-        first, second = (parts["shared"].transpose(0, 1).flatten(1) for parts in outputs.values())
-        return neighbour_graph(graph_distances(first, second, "cosine"), self.options.neighbours)
-
-    @torch.no_grad()
-    def _labels(self, outputs: Outputs, targets: Tensor, graph: Tensor | None) -> dict[str, Tensor]:
-        """Every row's class probabilities: given ones first, then guesses, smoothed along the graph's edges."""
-        known = len(targets)
-        labels = {}
-        for name, parts in outputs.items():
-            heads = [part.softmax(-1).mean(0) for key, part in parts.items() if key.endswith(" classes")]
-            labels[name] = torch.cat([targets, torch.stack(heads).mean(0)[known:]])
-        first, second = labels
-        if self.paired:
-            together = _normalised(labels[first][known:] * labels[second][known:] + 1e-6)
-            labels = {name: torch.cat([targets, together]) for name in labels}
-        if graph is None:
-            return labels
-        edges = graph.to(targets.dtype)
-        votes = {first: _normalised(edges @ labels[second]), second: _normalised(edges.t() @ labels[first])}
-        return {
-            name: torch.cat([targets, _sharpened(0.5 * (own + votes[name])[known:])]) for name, own in labels.items()
-        }
-
     def _softmax(self, outputs: Outputs, labels: Mapping[str, Tensor], known: int, weight: float) -> Tensor:
         """The softmax losses of every head, those of one modality in one go."""
         losses = []
@@ -234,14 +211,17 @@ class CdmlmrObjective:
                 losses.append(weight * certain.sum(0))
         return torch.stack(losses).sum(0)
 
-    def _reconstruction(self, outputs: Outputs) -> Tensor:
-        """How far every S is from telling the nets' codes of the same documents, its own and the partner's."""
-        known = min(parts["hidden"].shape[1] for parts in outputs.values())
-        errors = [
-            (parts[f"to {name}"][:, :known] - target["hidden"][:, :known].detach()).square().mean((1, 2))
-            for parts in outputs.values()
-            for name, target in outputs.items()
-        ]
+    def _reconstruction(self, outputs: Outputs, known: int, weight: float) -> Tensor:
+        """How far every S is from telling the nets' codes of the same documents, its own and the partner's.
+
+        Unlabelled rows have their own code to tell, and their partner's only where they stand beside it.
+        """
+        errors = []
+        for name, parts in outputs.items():
+            for other, target in outputs.items():
+                rows = None if weight > 0 and (other == name or self.paired) else known
+                told = parts[f"to {other}"][:, :rows] - target["hidden"][:, :rows].detach()
+                errors.append(told.square().mean((1, 2)))
         return torch.stack(errors).sum(0)
 
     def _contrastive(
@@ -309,11 +289,3 @@ def _beta(parameter: float, random: torch.Generator) -> float:
         if 0 < x + y <= 1:
             share = float(x / (x + y))
             return max(share, 1.0 - share)
-
-
-def _normalised(rows: Tensor) -> Tensor:
-    return rows / rows.sum(1, keepdim=True).clamp_min(1e-12)
-
-
-def _sharpened(rows: Tensor) -> Tensor:
-    return _normalised(rows.square())
