@@ -142,11 +142,17 @@ def train_network(
         _settings(shop, sizes, rate),
         inputs={
             **{f"labelled {name}": source.labelled.features(name) for name in names},
+            **{f"scaled {name}": inputs[name].features(source.labelled.features(name)) for name in names},
             **{f"pool {name}": rows for name, rows in source.pool.items()},
             "targets": source.targets,
             **(judge.inputs if judge is not None else {}),
         },
-        options={**asdict(options), **asdict(sizes), "shape": {**asdict(shape), "columns": list(shape.columns)}},
+        options={
+            **asdict(options),
+            **asdict(sizes),
+            "shape": {**asdict(shape), "columns": list(shape.columns)},
+            "paired": source.paired,
+        },
         upstream=tuple(dbn.key for dbn in dbns.values()),
         batches=batches,
         validate=judge,
