@@ -19,11 +19,11 @@ PLAIN = TwoTowerOptions(input_dropout=0.0, dropout=0.0)
 BATCH = MixedBatch(torch.tensor([3, 0, 11, 7]), {name: torch.tensor([2, 8]) for name in COLUMNS})
 
 
-def net(members=1, seed=0, dtype=torch.float32) -> TwoTowerNet:
+def net(members=1, seed=0, dtype=torch.float64) -> TwoTowerNet:
     return TwoTowerNet(COLUMNS, CLASSES, seeded(seed), members=members, hidden=8, width=4).to(dtype)
 
 
-def objective(module, options=PLAIN, targets=None, dtype=torch.float32) -> TwoTowerObjective:
+def objective(module, options=PLAIN, targets=None, dtype=torch.float64) -> TwoTowerObjective:
     rows = {
         name: torch.randn(LABELLED + UNLABELLED, size, generator=seeded(size)).to(dtype)
         for name, size in COLUMNS.items()
@@ -111,7 +111,7 @@ class TestLosses:
 
 def alone(together: TwoTowerNet, member: int) -> TwoTowerNet:
     """A net of one member with the weights of one among several."""
-    single = net().to(next(together.parameters()).dtype)
+    single = net()
     with torch.no_grad():
         for own, other in zip(single.modules(), together.modules(), strict=True):
             if hasattr(own, "weight_of"):
@@ -122,13 +122,13 @@ def alone(together: TwoTowerNet, member: int) -> TwoTowerNet:
 
 class TestMembers:
     def test_members_trained_together_are_those_trained_alone(self) -> None:
-        together = net(3, dtype=torch.float64)
+        together = net(3)
         singles = [alone(together, member) for member in range(3)]
         for module in (together, *singles):
-            training(module, dtype=torch.float64)
+            training(module)
         for member, single in enumerate(singles):
             expected = alone(together, member).state_dict()
-            start = alone(net(3, dtype=torch.float64), member).state_dict()
+            start = alone(net(3), member).state_dict()
             for name, value in single.state_dict().items():
                 assert_close(value, expected[name], rtol=1e-6, atol=1e-9)
                 assert not torch.equal(value, start[name])
@@ -142,7 +142,7 @@ class TestMembers:
         assert not torch.equal(kept[:, 0], kept[:, 1])
 
 
-def training(module, folder=None, options=PLAIN, progress=None, dtype=torch.float32, steps=12) -> TwoTowerObjective:
+def training(module, folder=None, options=PLAIN, progress=None, dtype=torch.float64, steps=12) -> TwoTowerObjective:
     made = objective(module, options, dtype=dtype)
     settings = LoopSettings(
         steps, 8, "adamw", Cosine(0.01, steps), weight_decay=0.01, decay_biases=True, log_every=1, checkpoint_every=5,
@@ -169,11 +169,14 @@ class TestLoop:
             if done >= 8:
                 raise InterruptedError
 
-        options = TwoTowerOptions()
-        straight = training(net(2), options=options).module.state_dict()
+        def attempt(**keywords):
+            single = torch.float32
+            return training(net(2, dtype=single), options=TwoTowerOptions(), dtype=single, **keywords)
+
+        straight = attempt().module.state_dict()
         with pytest.raises(InterruptedError):
-            training(net(2), tmp_path, options, interrupt)
-        resumed = training(net(2), tmp_path, options).module.state_dict()
+            attempt(folder=tmp_path, progress=interrupt)
+        resumed = attempt(folder=tmp_path).module.state_dict()
         assert all(torch.equal(resumed[name], value) for name, value in straight.items())
 
     def test_several_processes_may_divide_a_batch(self) -> None:
