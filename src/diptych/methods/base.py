@@ -182,7 +182,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
         labels = "labels" if data.soft_labels is None else "propagated labels"
-        parts = ["pairs"] + [labels] * self.uses_labels
+        parts = ["pairs"] + [labels] * bool(self.uses_labels and data.train.labels.is_labelled.any())
         if self.uses_unlabelled and any(pool.shape[0] for pool in data.pools.values()):
             training = "unlabelled training pairs" if protocol.use_pairs else "unlabelled training features"
             parts.append("test features" if protocol.unlabelled == "test-features" else training)

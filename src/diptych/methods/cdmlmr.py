@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any, ClassVar, Literal
 
 from diptych.data import Protocol, TrainingData
-from diptych.errors import ConfigError
+from diptych.errors import ConfigError, FitError
 from diptych.methods.base_network import BaseNetwork
 from diptych.methods.cdmlmr_staged import StagedCDMLMR
 from diptych.methods.deep.class_space import branch_space, probability_space
@@ -151,7 +151,8 @@ class CDMLMR(DeepMethod):
 
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
-        return super().saw(protocol, data if self._reads_pool else replace(data, pools={}))
+        reads_pool = self._reads_pool and data.train.labels.is_labelled.any()
+        return super().saw(protocol, data if reads_pool else replace(data, pools={}))
 
     @property
     def _reads_pool(self) -> bool:
@@ -160,10 +161,10 @@ class CDMLMR(DeepMethod):
         return self.uses_unlabelled and self.unlabelled_weight > 0
 
     def _train(self, shop: Workshop) -> dict[str, Chain]:
+        if not shop.data.train.labels.is_labelled.any():
+            return self._train_without_labels(shop)
         if self.profile == "paper":
             return self._train_in_stages(shop)
-        if self.partner_space and not shop.data.train.labels.is_labelled.any():
-            return self._train_without_labels(shop)
         source = documents(shop, with_pool=self._reads_pool)
         sizes = self._sizes(source)
         trained = train_network(
@@ -199,10 +200,12 @@ class CDMLMR(DeepMethod):
 
     def _train_without_labels(self, shop: Workshop) -> dict[str, Chain]:
         """The partner space alone: pairs are all there is to learn from."""
-        partners, search = fit_partner_codes(shop.data, PartnerJudge.of(shop.data), shop.progress)
+        if not self.partner_space:
+            raise FitError("no training item has a label, and without labels only the partner space can be learned.")
+        partners, chosen, search = fit_partner_codes(shop.data, PartnerJudge.of(shop.data), shop.progress)
         self.spaces_ = {"partner": next(iter(partners.values())).weights.shape[1]}
         self.record_["selection"] = search.trials
-        self.record_["chosen"] = dict(search.best) if search.trials else {}
+        self.record_["chosen"] = chosen
         return {name: (code,) for name, code in partners.items()}
 
     def _train_in_stages(self, shop: Workshop) -> dict[str, Chain]:

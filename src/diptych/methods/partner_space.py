@@ -122,7 +122,7 @@ def add_partner_space(
         progress: told how far it is.
     """
     judge, validation = PartnerJudge.of(data), Validation.of(data)
-    partners, search = fit_partner_codes(data, judge, progress)
+    partners, values, search = fit_partner_codes(data, judge, progress)
     class_weight, partner_weight = CLASS_WEIGHTS[0], UNJUDGED_WEIGHT
     if judge is not None:
         found = {name: (partners[name](rows), class_codes[name](rows)) for name, rows in judge.rows.items()}
@@ -139,7 +139,7 @@ def add_partner_space(
     first = next(iter(partners))
     classes = class_codes[first](data.train.having(first).take(np.arange(1)).features(first)).shape[1]
     width = partners[first].weights.shape[1] + (classes if class_weight else 0)
-    chosen = {"class_weight": class_weight, "partner_weight": partner_weight}
+    chosen = {**values, "class_weight": class_weight, "partner_weight": partner_weight}
     return JoinedSpaces(codes, {"class": classes, "partner": width}, chosen, search.trials)
 
 
@@ -183,10 +183,13 @@ class PartnerJudge:
 
 def fit_partner_codes(
     data: TrainingData, judge: PartnerJudge | None, progress: Progress
-) -> tuple[dict[str, PartnerCode], Search]:
+) -> tuple[dict[str, PartnerCode], dict[str, float], Search]:
     """Ridge CCA of the training pairs; ridge, components and power are chosen by how often partners are found.
 
     Without validation pairs the first value of each grid is taken.
+
+    Returns:
+        Each modality's code, the values chosen, and what the judge said of each value tried.
     """
     recipes = {name: "tfidf+centre" if kind == "counts" else "auto" for name, kind in data.kinds.items()}
     scalings, scaled = scaled_pairs(data, recipes)
@@ -227,7 +230,8 @@ def fit_partner_codes(
                 progress("partner space", len(search.trials), total, {"validation MRR": search.best_score})
             chosen = _first_of_the_best(search, name, options)
     weights = codes_of(chosen)
-    return {name: PartnerCode(scalings[name], centres[name], weights[name]) for name in scaled}, search
+    codes = {name: PartnerCode(scalings[name], centres[name], weights[name]) for name in scaled}
+    return codes, chosen, search
 
 
 def _first_of_the_best(search: Search, name: str, options: Sequence[float]) -> dict[str, Any]:
