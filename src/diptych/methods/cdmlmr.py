@@ -95,7 +95,7 @@ class CDMLMR(DeepMethod):
         partner_space: bool = True,
         contrastive_margin: float = 1.2,
         quadruplet_margin: float = 1.0,
-        unlabelled_weight: float = 1.0,
+        unlabelled_weight: float = 0.3,
         neighbours: int = 10,
         rate: float = RATE,
         steps: int | None = None,
