@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from diptych.errors import ConfigError
@@ -35,6 +36,57 @@ def test_z_scores_are_scikit_learns_after_the_transform(recipe: str, transform) 
 def test_minmax_clips_to_the_training_range() -> None:
     expected = MinMaxScaler(clip=True).fit(ROWS).transform(OTHERS * 3 - 1)
     np.testing.assert_allclose(fit_scaling(ROWS, "dense", "minmax")(OTHERS * 3 - 1), expected, atol=1e-12)
+
+
+def words(seed: int, count: int = 30) -> np.ndarray:
+    """Counts of eight words, rare ones last; the first text is empty, and the last word occurs in none."""
+    counts = generator(seed, "words").poisson([3.0, 2.0, 1.0, 1.0, 0.5, 0.2, 0.1, 0.0], size=(count, 8))
+    counts[0] = 0
+    return counts
+
+
+def naive_tfidf(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
+    """log(1 + count) times 1 + log((1 + texts) / (1 + texts with the word)), each text at length one."""
+    result = np.zeros(rows.shape)
+    for place, row in enumerate(rows):
+        for word, count in enumerate(row):
+            having = sum(text[word] > 0 for text in training)
+            result[place, word] = np.log(1 + count) * (1 + np.log((1 + len(training)) / (1 + having)))
+        length = np.sqrt(sum(value**2 for value in result[place]))
+        result[place] = result[place] / length if length else 0.0
+    return result
+
+
+def test_tfidf_follows_its_formula_word_by_word() -> None:
+    training, others = words(3), words(4, 7)
+    scaling = fit_scaling(training, "counts", "tfidf+none")
+    np.testing.assert_allclose(scaling(others), naive_tfidf(others, training), atol=1e-12)
+
+
+def test_tfidf_is_scikit_learns_on_damped_counts() -> None:
+    training, others = words(3), words(4, 7)
+    expected = TfidfTransformer().fit(np.log1p(training)).transform(np.log1p(others)).toarray()
+    np.testing.assert_allclose(fit_scaling(training, "counts", "tfidf+none")(others), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_centre_subtracts_means_and_divides_all_columns_by_one_number(sparse: bool) -> None:
+    training, others = words(3), words(4, 7)
+    plain = naive_tfidf(training, training)
+    spread = np.sqrt(np.mean([np.var(column) for column in plain.T]))
+    expected = (naive_tfidf(others, training) - plain.mean(axis=0)) / spread
+    rows = (sp.csr_array(training), sp.csr_array(others)) if sparse else (training, others)
+    scaling = fit_scaling(rows[0], "counts", "tfidf+centre")
+    np.testing.assert_allclose(scaling(rows[1]), expected, atol=1e-12)
+    scaled = scaling(rows[0])
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-12)
+    assert scaled.var(axis=0).mean() == pytest.approx(1.0)
+    assert scaled.var(axis=0)[:7].std() > 0.1  # rare words stay small
+    assert np.isfinite(scaling(rows[1])).all()
+
+
+def test_rows_that_are_all_alike_can_be_centred() -> None:
+    np.testing.assert_array_equal(fit_scaling(np.full((5, 3), 2.0), "dense", "centre")(np.full((1, 3), 2.0)), 0.0)
 
 
 def test_none_changes_nothing() -> None:
@@ -69,7 +121,7 @@ def test_statistics_come_from_the_fitted_rows_alone() -> None:
 def test_sparse_and_dense_rows_are_scaled_alike() -> None:
     counts = generator(2, "scaling").poisson(1.0, size=(30, 6))
     sparse = sp.csr_array(counts)
-    for recipe in ("log1p+zscore", "tf+zscore", "minmax", "log+zscore"):
+    for recipe in ("log1p+zscore", "tf+zscore", "minmax", "log+zscore", "tfidf+centre"):
         expected = fit_scaling(counts, "counts", recipe)(counts)
         actual = fit_scaling(sparse, "counts", recipe)(sparse)
         np.testing.assert_allclose(actual, expected, atol=1e-12)
@@ -101,15 +153,16 @@ def test_empty_documents_are_kept() -> None:
 
 @pytest.mark.parametrize("recipe", ["zscores", "sqrt", "sqrt+log+zscore", "zscore+sqrt", "", "cube+zscore"])
 def test_unknown_recipes_are_refused(recipe: str) -> None:
-    with pytest.raises(ConfigError, match="is unknown; write one of zscore, minmax, none"):
+    with pytest.raises(ConfigError, match="is unknown; write one of zscore, minmax, centre, none"):
         fit_scaling(ROWS, "dense", recipe)
 
 
 def test_a_scaling_survives_being_saved() -> None:
-    scaling = fit_scaling(ROWS, "dense", "log+zscore")
-    again = unpack(*pack(scaling))
-    assert isinstance(again, Scaling)
-    np.testing.assert_array_equal(again(OTHERS), scaling(OTHERS))
+    for recipe in ("log+zscore", "tfidf+centre"):
+        scaling = fit_scaling(ROWS, "dense", recipe)
+        again = unpack(*pack(scaling))
+        assert isinstance(again, Scaling)
+        np.testing.assert_array_equal(again(OTHERS), scaling(OTHERS))
 
 
 @settings(max_examples=60, deadline=None)

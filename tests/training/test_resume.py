@@ -26,7 +26,7 @@ def interrupt_at(step):
     return progress
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
 @pytest.mark.parametrize("validated", [True, False])
 @pytest.mark.parametrize("cuts", [(31,), (3,), (9, 24, 44), (60,)])
 def test_interrupted_equals_undisturbed(tmp_path, optimizer, validated, cuts):

@@ -13,6 +13,12 @@ def test_json_holds_every_setting():
     assert set(values) == set(LoopSettings.__dataclass_fields__)
 
 
+def test_multipliers_are_decisive_and_plain():
+    values = LoopSettings(steps=5, rate_multipliers={"tower": 0.1}).decisive()
+    assert json.loads(json.dumps(values))["rate_multipliers"] == {"tower": 0.1}
+    assert values != LoopSettings(steps=5).decisive()
+
+
 def test_only_what_cannot_change_the_weights_is_left_out_of_the_decisive_settings():
     left_out = set(LoopSettings.__dataclass_fields__) - set(LoopSettings(steps=5).decisive())
     assert left_out == {"checkpoint_every", "log_every", "explosion_factor", "tensorboard", "device"}
@@ -26,6 +32,7 @@ def test_only_what_cannot_change_the_weights_is_left_out_of_the_decisive_setting
         ({"patience": 0}, "patience is 0"),
         ({"optimizer": "lbfgs"}, "optimizer is 'lbfgs'"),
         ({"weight_decay": -1.0}, "weight_decay is -1.0"),
+        ({"rate_multipliers": {"tower": -0.1}}, "rate multiplier of 'tower' is -0.1; it must be zero or a positive"),
         ({"clip_norm": 0.0}, "clip_norm is 0.0"),
         ({"rate": Constant(0.0)}, "learning rate starts at 0.0"),
         ({"rate": Constant(float("nan"))}, "learning rate starts at nan"),
