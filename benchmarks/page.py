@@ -46,6 +46,9 @@ AIMS = (
     Aim("cca", "ratio_cca_zoo", "CCA of 2,173 pairs, times as fast as cca-zoo", least=1),
     Aim("cca", "kcca_ratio_cca_zoo", "KCCA of 2,173 pairs, times as fast as cca-zoo", least=1),
     Aim("rbm", "ratio", "Gaussian RBM, times as fast as scikit-learn's in single precision", least=3),
+    Aim("cdmlmr", "seconds", "CDMLMR on RSICD from a cold start, seconds", most=60),
+    Aim("cdmlmr", "ratio_sm", "the same, times the time of `sm`", most=5),
+    Aim("cdmlmr", "ratio_two_tower", "its network, times the time of two towers at equal epochs", most=1.5),
     Aim("second_stage", "seconds_for_5000_steps", "5,000 steps of CDMLMR's multi-task network, seconds", most=60),
     Aim("second_stage", "ratio_library", "a step, times as fast as one of pytorch-metric-learning's parts", least=1),
     Aim(
