@@ -20,7 +20,7 @@ PAIRED = replace(FEW, use_pairs=True)
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch) -> None:
     """A few dozen steps of small nets."""
-    small = two_tower.TowerSizes(hidden=16, width=8, batch_size=32, epochs=8)
+    small = two_tower.TowerSizes(hidden=16, width=8, batch_size=32, epochs=8, least_steps=1)
     monkeypatch.setattr(two_tower, "SIZES", dict.fromkeys(("fast", "standard"), small))
 
 
@@ -193,6 +193,15 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_trained(trained, cou
     with pytest.raises(ConfigError, match=sentence):
         fit(counts_dataset, **params)
     assert trained == []
+
+
+def test_few_pairs_are_seen_more_often_unless_epochs_are_given(counts_dataset, monkeypatch) -> None:
+    sizes = two_tower.TowerSizes(hidden=8, width=4, batch_size=40, epochs=3, least_steps=20)
+    monkeypatch.setattr(two_tower, "SIZES", {"fast": sizes})
+    assert fit(counts_dataset).record_["chosen"]["steps"] == 20
+    assert fit(counts_dataset, epochs=7).record_["chosen"]["steps"] == 14
+    monkeypatch.setattr(two_tower, "SIZES", {"fast": replace(sizes, epochs=12)})
+    assert fit(counts_dataset).record_["chosen"]["steps"] == 24
 
 
 def test_a_trained_net_is_found_again(counts_dataset, tmp_path) -> None:

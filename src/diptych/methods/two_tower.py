@@ -45,16 +45,18 @@ class TowerSizes:
         width: of the embedding.
         batch_size: pairs in a batch; fewer where there are fewer.
         epochs: how often every pair is seen.
+        least_steps: how many steps there are at least, however few the pairs.
     """
 
     hidden: int = 512
     width: int = 256
     batch_size: int = 256
     epochs: int = 30
+    least_steps: int = 150
 
 
 SIZES: Mapping[str, TowerSizes] = {
-    "fast": TowerSizes(hidden=64, width=32, batch_size=32, epochs=30),
+    "fast": TowerSizes(hidden=64, width=32, batch_size=32, least_steps=60),
     "standard": TowerSizes(),
     "paper": TowerSizes(),
 }
@@ -78,7 +80,7 @@ class TwoTower(DeepMethod):
         class_weight: what the labels count; at 0 only the embedding is retrieved.
         dropout: share of the hidden units that is dropped in training.
         representation: "embedding", "posteriors" or "both"; None to choose on validation.
-        epochs: how often every pair is seen; None for the profile's number.
+        epochs: how often every pair is seen; None for 30, and for more where they would be less than 150 steps.
         profile: "standard", or "fast" for tests; "paper" is the same as "standard".
         seed: see `DeepMethod`.
         device: see `DeepMethod`.
@@ -152,7 +154,7 @@ class TwoTower(DeepMethod):
         source = documents(shop, with_pool=self.contrast_weight > 0)
         source = source if source.paired else replace(source, pool={})
         sizes = SIZES[self.profile]
-        sizes = sizes if self.epochs is None else replace(sizes, epochs=self.epochs)
+        sizes = sizes if self.epochs is None else replace(sizes, epochs=self.epochs, least_steps=1)
         scalings: dict[str, Chain] = {name: _scaling(shop, name) for name in names}
         rows = {name: _training_rows(source, name, chain) for name, chain in scalings.items()}
         net = TwoTowerNet(
@@ -277,7 +279,7 @@ def _batches(labelled: int, pool: Mapping[str, int], sizes: TowerSizes, seed: in
 
 def _settings(shop: Workshop, sizes: TowerSizes, batches: MixedBatches) -> LoopSettings:
     pairs = batches.labelled + max(batches.unlabelled.values(), default=0)
-    steps = sizes.epochs * max(1, pairs // sizes.batch_size)
+    steps = max(sizes.epochs * max(1, pairs // sizes.batch_size), sizes.least_steps)
     return LoopSettings(
         steps=steps,
         batch_size=sizes.batch_size,
