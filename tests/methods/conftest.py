@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from diptych.methods import cdmlmr
 from diptych.methods.deep import profile as profiles
 
 
@@ -14,3 +15,6 @@ def hurried(monkeypatch) -> None:
     narrow = {"supervised_width": 16, "pathway_width": 12, "dense_widths": (24, 16), "count_widths": (24, 16)}
     short = {name: replace(profiles.PROFILES["fast"], name=name, steps=steps, **narrow) for name in profiles.PROFILES}
     monkeypatch.setattr(profiles, "PROFILES", short)
+    small = replace(cdmlmr.FAST, width=16, dbn_widths=(16, 12), dense_steps=10, count_steps=10, steps=24)
+    monkeypatch.setattr(cdmlmr, "FAST", small)
+    monkeypatch.setattr(cdmlmr, "sizes_for", lambda rows, columns: small)

@@ -1,4 +1,4 @@
-"""CDMLMR as a method: its search, what it freezes, what it writes down, and that every switch is connected."""
+"""CDMLMR in stages: its search, what it freezes, what it writes down, and that every switch is connected."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ import torch
 
 from diptych.data import Protocol, training_data
 from diptych.errors import ConfigError, FitError
-from diptych.methods import cdmlmr, create
+from diptych.methods import cdmlmr_staged, create
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.metric_search import GRIDS
 from diptych.training import History
@@ -27,7 +27,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def fit(cache):
-    def fitted(dataset, protocol=TRANSDUCTIVE, name="cdmlmr", progress=None, **params):
+    def fitted(dataset, protocol=TRANSDUCTIVE, name="cdmlmr-staged", progress=None, **params):
         method = create(name, **{"profile": "fast", "cache": cache} | params)
         return method.fit(dataset, protocol, **({"progress": progress} if progress else {}))
 
@@ -43,8 +43,8 @@ def trained(monkeypatch):
         networks.append(real(*arguments))
         return networks[-1]
 
-    real = cdmlmr.train_pathways
-    monkeypatch.setattr(cdmlmr, "train_pathways", watched)
+    real = cdmlmr_staged.train_pathways
+    monkeypatch.setattr(cdmlmr_staged, "train_pathways", watched)
     return networks
 
 
@@ -65,7 +65,7 @@ def trials(monkeypatch):
             chains=lambda kind: data.chains,
         )
 
-    monkeypatch.setattr(cdmlmr, "train_pathways", pretend)
+    monkeypatch.setattr(cdmlmr_staged, "train_pathways", pretend)
     return watched
 
 
@@ -154,17 +154,17 @@ class TestSearch:
         assert model.record_["selection"] == []
 
     @pytest.mark.parametrize(
-        ("name", "protocol", "missing", "kind"),
+        ("losses", "protocol", "missing", "kind"),
         [
-            ("cdmlmr", Protocol(), {"unlabelled_weight"}, "branch_concat"),
-            ("cdmlmr-semi", TRANSDUCTIVE, {"quadruplet_margin"}, "semi"),
-            ("cdmlmr-quad", TRANSDUCTIVE, {"contrastive_margin", "unlabelled_weight"}, "quad"),
+            ("both", Protocol(), {"unlabelled_weight"}, "branch_concat"),
+            ("contrastive", TRANSDUCTIVE, {"quadruplet_margin"}, "semi"),
+            ("quadruplet", TRANSDUCTIVE, {"contrastive_margin", "unlabelled_weight"}, "quad"),
         ],
     )
     def test_what_has_no_effect_is_not_searched(
-        self, fit, trials, counts_dataset, name, protocol, missing, kind
+        self, fit, trials, counts_dataset, losses, protocol, missing, kind
     ) -> None:
-        model = fit(counts_dataset, protocol, name, profile="standard")
+        model = fit(counts_dataset, protocol, losses=losses, profile="standard")
         assert set(model.record_["chosen"]) == {*GRIDS["standard"], "representation"} - missing
         assert {design.judged_by for design in trials.designs} == {kind}
 
@@ -221,17 +221,8 @@ class TestRecord:
         pairs = labels.shared_with(labels)
         assert watched["chance_purity"] == pytest.approx(pairs.mean())
 
-    @pytest.mark.parametrize(
-        ("name", "params", "reads"),
-        [
-            ("cdmlmr", {}, True),
-            ("cdmlmr-semi", {}, True),
-            ("cdmlmr-quad", {}, False),
-            ("cdmlmr", {"losses": "quadruplet"}, False),
-            ("cdmlmr-quad", {"losses": "both"}, False),
-        ],
-    )
-    def test_it_says_what_it_saw(self, counts_dataset, name, params, reads) -> None:
+    @pytest.mark.parametrize(("losses", "reads"), [("both", True), ("contrastive", True), ("quadruplet", False)])
+    def test_it_says_what_it_saw(self, counts_dataset, losses, reads) -> None:
         few = {"unlabelled": "train", "labels_per_class": 2}
         expected = {
             Protocol(): "",
@@ -241,14 +232,11 @@ class TestRecord:
             TRANSDUCTIVE: " + test features",
         }
         for protocol, words in expected.items():
-            found = create(name, **params).saw(protocol, training_data(counts_dataset, protocol))
+            found = create("cdmlmr-staged", losses=losses).saw(protocol, training_data(counts_dataset, protocol))
             assert found == "pairs + labels" + words * reads
 
-    @pytest.mark.parametrize(
-        ("name", "params"), [("cdmlmr", {"losses": "quadruplet"}), ("cdmlmr-quad", {"losses": "both"})]
-    )
-    def test_what_it_does_not_claim_to_see_it_does_not_see(self, fit, trained, counts_dataset, name, params) -> None:
-        fit(counts_dataset, name=name, **params)
+    def test_what_it_does_not_claim_to_see_it_does_not_see(self, fit, trained, counts_dataset) -> None:
+        fit(counts_dataset, losses="quadruplet")
         assert trained[0].data.pool == {"image": 0, "text": 0}
 
 
@@ -294,7 +282,7 @@ FIXED = {
 
 
 def test_every_parameter_is_tried_below() -> None:
-    assert {*SWITCHES, "seed", "profile", "device", "cache"} == set(cdmlmr.CDMLMR.parameter_defaults())
+    assert {*SWITCHES, "seed", "profile", "device", "cache"} == set(cdmlmr_staged.StagedCDMLMR.parameter_defaults())
 
 
 @pytest.mark.parametrize("name", SWITCHES)
