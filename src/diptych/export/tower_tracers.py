@@ -2,7 +2,14 @@
 
 from diptych.export.traced import Traced, side_by_side
 from diptych.export.tracing import trace_steps, traces_step
-from diptych.methods.deep.towers import BranchCode, BranchLayer, ClassProbabilityCode, MemberTower, Tower
+from diptych.methods.deep.towers import (
+    LEAST_PROBABILITY,
+    BranchCode,
+    BranchLayer,
+    ClassProbabilityCode,
+    MemberTower,
+    Tower,
+)
 from diptych.methods.partner_space import PartnerCode, Spaces
 
 
@@ -31,6 +38,9 @@ def class_probability_code(step: ClassProbabilityCode, rows: Traced) -> Traced:
     if step.linear is not None:
         regressed = trace_steps((step.linear.posteriors,), features.astype("float64"))
         probabilities = probabilities * (1.0 - step.linear.weight) + regressed * step.linear.weight
+    if step.temperature != 1.0:
+        powers = probabilities.maximum(LEAST_PROBABILITY) ** (1.0 / step.temperature)
+        probabilities = powers / powers.sum()
     squares = (probabilities * probabilities).sum()
     missing = (squares * -1.0 + 1.0).maximum(0.0).apply("Sqrt")
     extra = [missing if place == step.place else missing * 0.0 for place in range(step.modalities)]

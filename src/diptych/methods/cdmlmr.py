@@ -189,6 +189,7 @@ class CDMLMR(DeepMethod):
             "steps": sizes.steps,
             "heads": list(classes.heads),
             "linear_weight": classes.linear_weight,
+            "temperatures": classes.temperatures,
         }
         if not self.partner_space:
             return {name: (code,) for name, code in classes.codes.items()}

@@ -1,14 +1,21 @@
 """The class space: how the trained towers' probabilities become codes, and how much the linear member counts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from diptych.arrays import Features, Floats, Integers, Singles
 from diptych.methods.deep.layers import run_chain
-from diptych.methods.deep.linear_member import fit_linear_member
-from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode, LinearMember, Tower
+from diptych.methods.deep.linear_member import LEAST_JUDGES, fit_linear_member
+from diptych.methods.deep.towers import (
+    LEAST_PROBABILITY,
+    BranchCode,
+    ClassProbabilityCode,
+    LinearMember,
+    Tower,
+    tempered,
+)
 from diptych.methods.deep.whole_network import Documents
 from diptych.methods.deep.workshop import Workshop
 from diptych.methods.posteriors import Posteriors
@@ -17,6 +24,7 @@ from diptych.methods.selection import Search, Validation
 LINEAR_WEIGHTS = (0.25, 0.0, 0.5, 0.75, 1.0)
 """Shares of the linear member that validation chooses from; the first is taken where there is none."""
 
+TEMPERATURES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 1.2, 1.5)
 TOLERANCE = 0.05
 """Divided by the root of the number of validation items, a difference in MAP that is nothing but chance."""
 
@@ -32,12 +40,14 @@ class ClassSpace:
         heads: the softmax layers whose mean counts.
         linear_weight: the share of the linear member.
         search: what validation said.
+        temperatures: of each modality's probabilities.
     """
 
     codes: dict[str, ClassCode]
     heads: tuple[str, ...]
     linear_weight: float
     search: Search
+    temperatures: dict[str, float] = field(default_factory=dict)
 
 
 def branch_space(source: Documents, towers: Mapping[str, Tower]) -> ClassSpace:
@@ -79,13 +89,29 @@ def probability_space(
                 search.add({"heads": trial, "linear_weight": weight}, validation.score(mixed, "dot"))
         first = search.nearly_best(TOLERANCE / np.sqrt(min(len(labels) for labels in validation.labels.values())))[0]
         heads, share = first["heads"], first["linear_weight"]
-    codes: dict[str, ClassCode] = {
+    codes = {
         name: ClassProbabilityCode(
             replace(tower, heads=heads), LinearMember(linear[name], share) if share else None, place, len(towers)
         )
         for place, (name, tower) in enumerate(towers.items())
     }
-    return ClassSpace(codes, heads, share, search)
+    temperatures = {name: _temperature(shop, name, code) for name, code in codes.items()}
+    codes = {name: replace(code, temperature=temperatures[name]) for name, code in codes.items()}
+    return ClassSpace(dict(codes), heads, share, search, temperatures)
+
+
+def _temperature(shop: Workshop, name: str, code: ClassProbabilityCode) -> float:
+    """The temperature at which validation items' own classes are most probable; 1 where they are few."""
+    part = shop.data.validation.having(name).labelled() if shop.data.validation is not None else None
+    if part is None or len(part) < LEAST_JUDGES:
+        return 1.0
+    probabilities = code.probabilities(part.features(name))
+    own = np.arange(len(part)), part.labels.codes
+
+    def loss(temperature: float) -> float:
+        return -float(np.log(np.maximum(tempered(probabilities, temperature)[own], LEAST_PROBABILITY)).mean())
+
+    return min(TEMPERATURES, key=loss)
 
 
 def _linear_members(

@@ -10,6 +10,8 @@ from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
 from diptych.methods.posteriors import Posteriors
 from diptych.state import stateful
 
+LEAST_PROBABILITY = 1e-12
+
 
 @stateful
 @dataclass(frozen=True)
@@ -141,22 +143,24 @@ class ClassProbabilityCode:
         linear: the linear member; None without one.
         place: the modality's number, which decides its column.
         modalities: how many there are.
+        temperature: below 1 it sharpens the probabilities, for an average of cautious guesses is too cautious.
     """
 
     tower: Tower
     linear: LinearMember | None
     place: int
     modalities: int
+    temperature: float = 1.0
 
     def probabilities(self, rows: Features) -> Floats:
         """The class probabilities of rows."""
         network = self.tower.posteriors(rows)
         if self.linear is None:
-            return network
+            return tempered(network, self.temperature)
         features = run_chain(self.tower.prepare, rows)
         regressed = self.linear.posteriors(features.astype(np.float64))
         share = self.linear.weight
-        return np.asarray((1.0 - share) * network + share * regressed)
+        return tempered((1.0 - share) * network + share * regressed, self.temperature)
 
     def __call__(self, rows: Features) -> Singles:
         """Embed stored rows."""
@@ -174,6 +178,14 @@ class BranchCode:
     def __call__(self, rows: Features) -> Singles:
         """Embed stored rows."""
         return unit_rows(self.tower.codes(rows) - self.centre)
+
+
+def tempered(probabilities: Floats, temperature: float) -> Floats:
+    """Rows of probabilities to the power 1 / temperature, adding up to one again."""
+    if temperature == 1.0:
+        return probabilities
+    powers = np.maximum(probabilities, LEAST_PROBABILITY) ** (1.0 / temperature)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def padded(probabilities: Floats, place: int, modalities: int) -> Singles:
