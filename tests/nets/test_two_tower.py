@@ -69,6 +69,13 @@ class TestLosses:
         row = torch.randn(1, 1, 4, generator=seeded())
         assert_close(info_nce_terms(row, -row, 0.07), torch.zeros(1, 1))
 
+    def test_an_embedding_of_nothing_does_not_explode(self) -> None:
+        rows = torch.randn(1, 5, 4, generator=seeded(1))
+        rows[0, 2] = 0.0
+        first, second = rows.clone().requires_grad_(), torch.randn(1, 5, 4, generator=seeded(2))
+        info_nce_terms(first, second, 0.07).sum().backward()
+        assert 0 < first.grad[0, 2].norm() < 1e4
+
     def test_the_gradient_of_info_nce(self) -> None:
         rows = [torch.randn(2, 4, 3, generator=seeded(seed), dtype=torch.float64) for seed in (1, 2)]
         assert torch.autograd.gradcheck(

@@ -16,6 +16,8 @@ from diptych.nets.samplers import MixedBatch
 Outputs = dict[str, dict[str, Tensor]]
 
 HIDDEN_LAYERS = 2
+SHORTEST = 0.01
+"""Embeddings shorter than this are not brought to length one: where all units were dropped there is no direction."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def info_nce_terms(first: Tensor, second: Tensor, temperature: float) -> Tensor:
         second: those of the partners, in the same order.
         temperature: τ.
     """
-    first, second = functional.normalize(first, dim=-1), functional.normalize(second, dim=-1)
+    first, second = (functional.normalize(each, dim=-1, eps=SHORTEST) for each in (first, second))
     scores = torch.bmm(first, second.transpose(1, 2)) / temperature
     return 0.5 * (scores.logsumexp(2) + scores.logsumexp(1)) - scores.diagonal(dim1=1, dim2=2)
 
