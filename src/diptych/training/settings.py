@@ -77,7 +77,9 @@ class LoopSettings:
                 raise ConfigError(f"{name} is {value}; it must be zero or a positive number.")
         for prefix, value in self.rate_multipliers.items():
             if not (math.isfinite(value) and value >= 0):
-                raise ConfigError(f"the rate multiplier of '{prefix}' is {value}; it must be zero or a positive number.")
+                raise ConfigError(
+                    f"the rate multiplier of '{prefix}' is {value}; it must be zero or a positive number."
+                )
         for name in ("clip_norm", "explosion_factor"):
             value = getattr(self, name)
             if value is not None and not value > 0:
