@@ -14,6 +14,7 @@ from training.together import (
     run_together,
     train_and_be_killed,
     train_metric,
+    train_whole,
 )
 from training.toy import train_toy
 
@@ -79,6 +80,14 @@ def test_the_weights_after_several_steps_are_those_of_one_process(pair, optimize
     if optimizer == "sgd":
         for found, row in zip(pair("sgd")[1]["rows"], history.rows, strict=True):
             assert found == pytest.approx(row, rel=1e-6)
+
+
+def test_a_network_of_several_members_trained_together_is_that_of_one_process(pair):
+    """All that is drawn, dropout and blending included, is drawn for the whole batch before it is divided."""
+    expected, start = train_whole(), train_whole(steps=1)
+    assert not any(torch.allclose(start[name], value, atol=1e-4) for name, value in expected.items())
+    assert_close(pair("whole")[0], expected)
+    assert_equal(pair("whole", 1)[0], pair("whole", 0)[0])
 
 
 def test_two_runs_end_with_the_same_bits(pair):

@@ -12,9 +12,10 @@ import torch.multiprocessing
 from diptych.nets.metric_learning import MetricObjective, MetricOptions, MetricRows
 from diptych.nets.pathways import Pathways
 from diptych.nets.samplers import MixedBatches
-from diptych.training import Constant, LoopSettings, StageCache, train, train_cached
+from diptych.training import Constant, Cosine, LoopSettings, StageCache, train, train_cached
 from diptych.training.bundle import write_bundle
 from diptych.training.distributed import World, joined
+from nets import small_cdmlmr
 from training.toy import ROWS, ToyNet, toy_objective, toy_score, toy_settings
 
 SIZES = {"image": 7, "text": 5}
@@ -73,6 +74,20 @@ def first_gradients(batch: int) -> dict[str, torch.Tensor]:
     return seen
 
 
+def train_whole(**changes: object) -> dict[str, torch.Tensor]:
+    """Train CDMLMR's small network as a whole, with dropout and mixup, and more unlabelled sounds than texts."""
+    noisy = {"mixup": 0.4, "input_dropout": 0.2, "dropout": 0.3}
+    objective = small_cdmlmr.make_objective(options=noisy)
+    pools = {"sound": small_cdmlmr.POOL, "text": 3}
+    batches = MixedBatches(small_cdmlmr.LABELLED, pools, 11, seed=3, labelled_share=0.6)
+    settings = LoopSettings(
+        8, optimizer="adamw", rate=Cosine(0.01, 8, 2), weight_decay=0.1, decay_biases=True, device="cpu",
+        rate_multipliers={"towers.text.dbn": 0.1},
+    )  # fmt: skip
+    train(objective, replace(settings, **changes), batches=batches)
+    return dict(objective.module.state_dict())
+
+
 class KilledError(Exception):
     """Stands for the end of a process between two checkpoints."""
 
@@ -108,6 +123,7 @@ def everything(world: World, folder: Path) -> None:
     keep("sgd", objective.module.state_dict(), rows=history.rows)
     again, _ = train_metric()
     keep("sgd-again", again.module.state_dict())
+    keep("whole", train_whole())
     keep("adam", train_metric(optimizer="adam", rate=Constant(0.01))[0].module.state_dict())
     own_scores = [1.0, 2.0, 1.5, 1.0, 1.0, 1.0] if world.is_first else [9.0, 8.0, 7.0, 6.0, 5.0, 9.0]
     stopped, history = train_metric(validate=scores(own_scores), validate_every=2, patience=2)
