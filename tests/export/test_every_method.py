@@ -52,15 +52,17 @@ def test_graphs_agree_with_the_model_or_the_method_is_refused(name, kind, saved,
         key: usual[key] if key in machine else value for key, value in model.get_params().items()
     }
     assert loaded.record_ == model.record_
+    assert loaded.purposes == model.purposes
+    whole = "both" if "both" in model.purposes else "auto"
     for modality in model.modalities:
         assert exported.checks[modality].difference <= 1e-5
         rows = rows_near(dataset, modality)
-        expected, found = model.embed(modality, rows), loaded.embed(modality, rows)
+        expected, found = (each.embed(modality, rows, whole) for each in (model, loaded))
         # Not every row: a unit that was barely alive in training makes much of the last digit, in the model too.
         apart = np.abs(found - expected).max(axis=1) / np.maximum(1.0, np.abs(expected).max(axis=1))
         assert np.quantile(apart, 0.98) <= 1e-5
-        assert loaded.embed(modality, rows[:0]).shape == (0, expected.shape[1])
-        np.testing.assert_array_equal(loaded.embed(modality, csr_array(rows)), found)
+        assert loaded.embed(modality, rows[:0], whole).shape == (0, expected.shape[1])
+        np.testing.assert_array_equal(loaded.embed(modality, csr_array(rows), whole), found)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,7 @@ def test_graphs_agree_with_the_model_or_the_method_is_refused(name, kind, saved,
         ("cca", {"scaling": "sqrt+zscore"}),
         ("cca", {"scaling": "tf+minmax"}),
         ("cca", {"scaling": "log1p+none"}),
+        ("cca", {"scaling": "tfidf+centre"}),
         ("cca", {"scaling": "minmax"}),
     ],
 )
