@@ -118,12 +118,14 @@ class TestFit:
             make(name).fit(counts_dataset, modalities=("image",))
 
     def test_labels_are_needed_by_those_that_use_them(self, name, make, variant) -> None:
-        unlabelled = variant(without_labels)
-        if method_class(name).uses_labels:
+        unlabelled, cls = variant(without_labels), method_class(name)
+        if cls.uses_labels and not cls.works_without_labels:
             with pytest.raises(FitError, match="learns from labels and no training item has one"):
                 make(name).fit(unlabelled)
         else:
-            assert make(name).fit(unlabelled).is_fitted
+            method = make(name).fit(unlabelled)
+            assert method.is_fitted
+            assert "labels" not in method.record_["saw"]
 
 
 class TestHonesty:

@@ -153,6 +153,46 @@ def test_the_pairing_of_test_items_leaves_no_trace(name, counts_dataset, tmp_pat
     assert learned(seen) == learned(turned)
 
 
+def changed_test_features(base):
+    values = base.modalities["text"].values.copy()
+    values[np.asarray(base.splits) == "test"] += 3
+    return replace(base, modalities={**base.modalities, "text": synthetic.ModalityRows("counts", values)})
+
+
+@pytest.mark.usefixtures("hurried")
+class TestBothSpaces:
+    """The class space and the partner space of one model, inductively and with few labels."""
+
+    @pytest.fixture
+    def seen(self, counts_dataset):
+        return learned(fit("cdmlmr", counts_dataset, Protocol(labels_per_class=FEW)))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            synthetic.change_test_labels,
+            lambda base: synthetic.reverse_test_rows(base, "text"),
+            changed_test_features,
+        ],
+        ids=["labels", "pairs", "features"],
+    )
+    def test_test_items_leave_no_trace(self, seen, change, tmp_path) -> None:
+        other = synthetic.write(tmp_path / "d", change(synthetic.draft()))
+        assert seen == learned(fit("cdmlmr", other, Protocol(labels_per_class=FEW)))
+
+    def test_a_training_pair_does_leave_one_in_both(self, seen, tmp_path) -> None:
+        """The comparison above is of arrays of both spaces, and they can differ."""
+        base = synthetic.draft()
+        values = base.modalities["text"].values.copy()
+        values[[0, 1]] = values[[1, 0]]
+        text = synthetic.ModalityRows("counts", values)
+        other = synthetic.write(tmp_path / "d", replace(base, modalities={**base.modalities, "text": text}))
+        found = learned(fit("cdmlmr", other, Protocol(labels_per_class=FEW)))
+        moved = {key for key, value in seen[1].items() if found[1][key] != value}
+        assert any("partner_code.weights" in key for key in moved)
+        assert any("class_code.tower.dbn" in key for key in moved)
+
+
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("name", ["jrl", *ONE_DEEP])
 def test_the_features_of_test_items_do_leave_one_where_the_protocol_allows(name, counts_dataset) -> None:
