@@ -201,6 +201,14 @@ class TestItems:
         assert same is data
         assert (record["given"], record["propagated"]) == (96, 0)
 
+    def test_without_any_label_nothing_changes(self, tmp_path):
+        draft = synthetic.draft()
+        bare = replace(draft, labels=[None] * len(draft.ids), classes=())
+        data = training_data(synthetic.write(tmp_path / "d", bare))
+        same, record = propagate(data, Protocol())
+        assert same is data
+        assert (record["given"], record["propagated"]) == (0, 0)
+
     def test_several_labels_are_equal_shares(self, tmp_path):
         dataset = make_synthetic(tmp_path / "d", items=200, classes=4, multi_label=True)
         seen = Protocol(labels_per_class=5)

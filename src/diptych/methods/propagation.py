@@ -48,7 +48,7 @@ def propagate(
 
     Returns:
         The training data with propagated labels, hard and soft, and what happened, for the model's record. The data
-        stay as they are where no training pair lacks a label.
+        stay as they are where every training pair has a label, or none.
 
     Raises:
         ConfigError: when faiss is not installed.
@@ -58,7 +58,7 @@ def propagate(
     labels = data.train.labels
     paired = np.logical_and.reduce([data.train.has(name) for name in data.modalities])
     record = {"given": int(labels.is_labelled.sum()), "propagated": 0, "mean_confidence": None, "seconds": 0.0}
-    if labels.is_labelled[paired].all():
+    if labels.is_labelled[paired].all() or not labels.is_labelled[paired].any():
         return data, record
     progress("label propagation", 0, 2)
     graph = affinity_graph(pair_codes(data))
