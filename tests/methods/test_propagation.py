@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import synthetic
-from diptych.data import Labels, Protocol, TrainingData, training_data
+from diptych.data import Protocol, TrainingData, training_data
 from diptych.data.synthetic import make_synthetic
 from diptych.errors import ConfigError, FitError
 from diptych.evaluation.similarity import unit_rows
@@ -230,20 +230,17 @@ class TestItems:
         assert (data.train.labels.codes == true).mean() > 0.75
         assert not np.array_equal(data.soft_labels, alone.soft_labels)
 
-    def test_without_pairs_there_is_no_graph(self, gaps_dataset):
+    def test_without_pairs_nothing_changes(self, gaps_dataset):
         data = training_data(gaps_dataset)
-        alone = data.train.take(data.train.has("image") & ~data.train.has("text"))
-        one = data.train.having("image", "text")
-        one = one.take(np.flatnonzero(~one.labels.is_labelled)[:1])
-        with pytest.raises(FitError, match="only 1 training items have all of image, text"):
-            propagate(replace(data, train=joined(alone, one)), Protocol())
+        data = replace(data, train=data.train.take(data.train.has("image") & ~data.train.has("text")))
+        assert propagate(data, Protocol())[0] is data
 
-
-def joined(first, second):
-    """Two partitions of one dataset as one."""
-    labels = Labels(sp.csr_array(sp.vstack([first.labels.matrix, second.labels.matrix])), first.labels.classes)
-    parts = [np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("index", "ids", "documents")]
-    return type(first)(*parts, labels, first.columns)
+    def test_a_modality_that_never_varies_is_an_error(self, tmp_path):
+        draft = synthetic.draft()
+        image = synthetic.ModalityRows("dense", np.ones_like(draft.modalities["image"].values))
+        dataset = synthetic.write(tmp_path / "d", replace(draft, modalities={**draft.modalities, "image": image}))
+        with pytest.raises(FitError, match="'image' is the same in all 96 training pairs"):
+            propagate(training_data(dataset, FEW), FEW)
 
 
 class TestFit:

@@ -52,7 +52,7 @@ def propagate(
 
     Raises:
         ConfigError: when faiss is not installed.
-        FitError: when there are too few training pairs.
+        FitError: when a modality is the same in all training pairs.
     """
     started = time.perf_counter()
     labels = data.train.labels
