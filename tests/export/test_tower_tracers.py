@@ -52,12 +52,13 @@ def tower(name, **switches):
     return frozen_towers(make_network(2, torch.float32, **switches), {name: (scaling(name), *tail)})[name]
 
 
-def class_code(name, share=0.25, heads=None, **switches):
+def class_code(name, share=0.25, heads=None, temperature=1.0, **switches):
     random = np.random.default_rng(2)
     linear = LinearMember(Posteriors(random.normal(size=(SIZES[name], CLASSES)), random.normal(size=CLASSES)), share)
     whole = tower(name, **switches)
     chosen = type(whole)(**vars(whole) | {"heads": heads or whole.heads})
-    return ClassProbabilityCode(chosen, linear if share else None, list(SIZES).index(name), len(SIZES))
+    place = list(SIZES).index(name)
+    return ClassProbabilityCode(chosen, linear if share else None, place, len(SIZES), temperature)
 
 
 def partner_code(name):
@@ -87,10 +88,10 @@ def test_class_probabilities(name, switches):
     assert_same(class_code(name, **switches), name)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize(("share", "temperature"), [(0.0, 1.0), (1.0, 0.5), (0.25, 1.5)])
 @pytest.mark.parametrize("heads", [("net",), ("quadruplet", "shared")])
-def test_shares_and_softmax_layers_reach_the_graph(share, heads):
-    assert_same(class_code("text", share, heads), "text")
+def test_shares_layers_and_temperatures_reach_the_graph(share, heads, temperature):
+    assert_same(class_code("text", share, heads, temperature), "text")
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
