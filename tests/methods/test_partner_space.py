@@ -14,6 +14,7 @@ from diptych.methods.partner_space import (
     PartnerJudge,
     Spaces,
     _first_of_the_best,
+    _partner_weight,
     add_partner_space,
     fit_partner_codes,
     joined,
@@ -195,6 +196,19 @@ def test_both_spaces_together_leave_class_map_nearly_where_it_was(data, spaces, 
     assert together(chosen) >= alone - TOLERATED_LOSS
     for longer in PARTNER_WEIGHTS[: PARTNER_WEIGHTS.index(chosen)]:
         assert together(longer) < alone - TOLERATED_LOSS
+
+
+def test_partners_that_know_no_class_are_kept_short(data):
+    """Codes of certain classes beside noise: where the noise is 0.7 long, it can no longer turn a ranking over."""
+    validation, random = Validation.of(data), np.random.default_rng(0)
+    codes = {
+        name: (np.eye(6, dtype=np.float32)[labels.codes], unit(random.normal(size=(len(labels), 3))).astype(np.float32))
+        for name, labels in validation.labels.items()
+    }
+    assert PARTNER_WEIGHTS[:2] == (1.0, 0.7)
+    assert _partner_weight(validation, codes, 0.0) == 0.7
+    nothing = {name: (noise, classes) for name, (classes, noise) in codes.items()}
+    assert _partner_weight(validation, nothing, 0.0) == 1.0
 
 
 def test_without_validation_the_spaces_count_as_by_default(unjudged_dataset, class_codes):
