@@ -3,7 +3,7 @@
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from diptych.evaluation.blas import one_thread_each
+from diptych.evaluation.similarity import one_thread_each
 
 
 def threads():

@@ -17,8 +17,9 @@ from diptych.nets.metric_learning import (
     MetricRows,
     require_spread,
 )
+from diptych.nets.mixed_batch import MixedBatch, MixedBatches
 from diptych.nets.pathways import Pathways
-from diptych.nets.samplers import MixedBatch, MixedBatches, balanced_pairs, sample_quadruplets
+from diptych.nets.samplers import balanced_pairs, sample_quadruplets
 from nets.enumeration import seeded
 
 SIZES = {"sound": 5, "text": 4}

@@ -21,7 +21,6 @@ from diptych.nets import (
     DeepCCAObjective,
     FeedForward,
     GaussianRBM,
-    JoinedRows,
     ReconstructionObjective,
     ReplicatedSoftmax,
     SparseRows,
@@ -42,7 +41,7 @@ MAKERS = {
         GaussianRBM(5, 4, random=r), DATA["image"], sparsity=SparsityPenalty(4, 0.2, 0.1), order=step_up_order(2, 1)
     ),
     "counts": lambda r: ContrastiveDivergence(ReplicatedSoftmax(6, 4, random=r), COUNTS, sample_visible_from=1),
-    "joint": lambda r: ContrastiveDivergence(BernoulliRBM(SIZES, 4, random=r), JoinedRows(DATA.values())),
+    "joint": lambda r: ContrastiveDivergence(BernoulliRBM(SIZES, 4, random=r), torch.cat([*DATA.values()], dim=1)),
     "feed_forward": lambda r: ClassificationObjective(
         FeedForward(5, 3, r, hidden=(6, 6), dropout_share=0.3), DATA["image"], LABELS
     ),

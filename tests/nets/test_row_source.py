@@ -4,7 +4,8 @@ import scipy.sparse as sp
 import torch
 
 from diptych.errors import DataError
-from diptych.nets import JoinedRows, SparseRows, in_chunks
+from diptych.nets import SparseRows, in_chunks
+from diptych.nets.row_source import same_length
 
 
 def test_sparse_rows_become_the_same_dense_rows():
@@ -15,16 +16,9 @@ def test_sparse_rows_become_the_same_dense_rows():
     assert torch.equal(source[rows], torch.from_numpy(dense).double()[rows])
 
 
-def test_joined_rows_stand_side_by_side():
-    left, right = torch.arange(6).reshape(3, 2), torch.arange(3).reshape(3, 1)
-    joined = JoinedRows([left, right])
-    assert len(joined) == 3
-    assert torch.equal(joined[torch.tensor([2, 0])], torch.tensor([[4, 5, 2], [0, 1, 0]]))
-
-
 def test_unpaired_sources_are_refused():
     with pytest.raises(DataError, match=r"\[3, 2\] rows"):
-        JoinedRows([torch.zeros(3, 1), torch.zeros(2, 1)])
+        same_length([torch.zeros(3, 1), torch.zeros(2, 1)])
 
 
 @pytest.mark.parametrize("size", [1, 4, 10, 100])

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from diptych.training.early_stop import EarlyStop
+from diptych.training.stopping import EarlyStop
 
 
 def follow(stop, scores):

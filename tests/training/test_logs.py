@@ -4,8 +4,7 @@ import sys
 import pytest
 
 from diptych.errors import ConfigError
-from diptych.training.history import History
-from diptych.training.logs import RunLog
+from diptych.training.logs import History, RunLog
 from training import toy
 
 

@@ -19,11 +19,11 @@ from diptych.evaluation.chance import (
     expected_recall,
     expected_reciprocal_rank,
 )
-from diptych.evaluation.direction import DirectionScores, average_directions
 from diptych.evaluation.evaluator import evaluate_direction, mean_average_precision
+from diptych.evaluation.inputs import NORMALISATIONS, ColumnStatistics, Normalisation, normalise
 from diptych.evaluation.instance import InstanceScores, evaluate_instances
-from diptych.evaluation.normalise import NORMALISATIONS, ColumnStatistics, Normalisation, normalise
 from diptych.evaluation.ranking import HitPositions, hit_positions
+from diptych.evaluation.scores import DirectionScores, average_directions
 from diptych.evaluation.significance import Comparison, compare, holm, sign_flip_p_value
 from diptych.evaluation.similarity import SIMILARITIES, Similarity
 

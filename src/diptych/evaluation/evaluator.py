@@ -8,10 +8,9 @@ from diptych.arrays import Booleans
 from diptych.data.labels import Labels
 from diptych.errors import DataError
 from diptych.evaluation.average_precision import Denominator, recall_levels
-from diptych.evaluation.checks import Rows, check_pair
-from diptych.evaluation.direction import DirectionScores
-from diptych.evaluation.measures import gather, map_measure, precision_measure, recall_measure
+from diptych.evaluation.inputs import Rows, check_pair
 from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions
+from diptych.evaluation.scores import DirectionScores, gather, map_measure, precision_measure, recall_measure
 from diptych.evaluation.similarity import Similarity
 
 CUTS = (50,)

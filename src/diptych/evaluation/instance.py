@@ -14,7 +14,7 @@ from diptych.data.labels import Labels
 from diptych.errors import ConfigError, DataError
 from diptych.evaluation.bootstrap import RESAMPLES, percentiles, resampled_means
 from diptych.evaluation.chance import best_rank_distribution, expected_reciprocal_rank
-from diptych.evaluation.checks import Rows
+from diptych.evaluation.inputs import Rows
 from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions
 from diptych.evaluation.similarity import Similarity
 

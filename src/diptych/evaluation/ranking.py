@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from diptych.arrays import Booleans, Floats, Integers
 from diptych.data.labels import Labels
 from diptych.errors import ConfigError
-from diptych.evaluation.checks import Rows, check_pair
+from diptych.evaluation.inputs import Rows, check_pair
 from diptych.evaluation.similarity import Gallery, Similarity
 
 MEMORY_BUDGET = 256 * 2**20

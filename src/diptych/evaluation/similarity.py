@@ -1,14 +1,57 @@
-"""How alike two rows are: cosine or dot product, in float64."""
+"""How alike two rows are: cosine or dot product in float64, computed without threads fighting over the cores."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from threading import Lock
+from typing import Any, Literal
 
 import numpy as np
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from diptych.arrays import Floats, Integers
 from diptych.errors import ConfigError, DataError
-from diptych.evaluation.blas import one_thread_each
-from diptych.evaluation.checks import Rows
+from diptych.evaluation.inputs import Rows
+
+
+class _Limiter:
+    """Holds the limit while anybody inside needs it; limits nested across threads would restore each other's."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._controller = ThreadpoolController()
+        self._limit: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+@cache
+def _limiter() -> _Limiter:
+    return _Limiter()
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Let every product in here run on the thread that asked for it."""
+    limiter = _limiter()
+    limiter.enter()
+    try:
+        yield
+    finally:
+        limiter.leave()
+
 
 Similarity = Literal["cosine", "dot"]
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot")

@@ -54,11 +54,18 @@ class DeepBelief(nn.Module):
 
     The first layer reads dense rows, or word frequencies that add up to a fixed length: its bias counts as often as
     the row has words, so that an empty text has the code σ(0) as in the machine.
+
+    Args:
+        first: weights and biases of the first layer.
+        second: of the second.
+        words: the fixed length; None for dense rows.
+        first_column: where in a modality's rows the words begin, for rows that hold more than words.
     """
 
-    def __init__(self, first: Weights, second: Weights, words: int | None) -> None:
+    def __init__(self, first: Weights, second: Weights, words: int | None, first_column: int = 0) -> None:
         super().__init__()
         self.words = words
+        self.first_column = first_column
         self.first_weight, self.first_bias = (nn.Parameter(part.clone()) for part in first)
         self.second_weight, self.second_bias = (nn.Parameter(part.clone()) for part in second)
 

@@ -9,18 +9,20 @@ from torch import Tensor
 
 from diptych.errors import ConfigError
 from diptych.nets.cdmlmr import CdmlmrNetwork
-from diptych.nets.graph import edge_purity
-from diptych.nets.guessed_labels import Outputs, guessed_labels, shared_graph
-from diptych.nets.losses import Quadruplets, active_share, output_spread
-from diptych.nets.losses.soft_pairs import (
+from diptych.nets.graph import Outputs, edge_purity, guessed_labels, shared_graph
+from diptych.nets.losses import (
+    Quadruplets,
+    active_share,
+    output_spread,
     soft_contrastive_loss,
     soft_cross_entropy,
     softmin_quadruplet_terms,
     unit_squared_distances,
 )
 from diptych.nets.members import half_products
+from diptych.nets.mixed_batch import MixedBatch
 from diptych.nets.row_source import RowSource
-from diptych.nets.samplers import MixedBatch, sample_quadruplets
+from diptych.nets.samplers import sample_quadruplets
 
 Negatives = Literal["softmin", "random"]
 

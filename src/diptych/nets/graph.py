@@ -1,4 +1,4 @@
-"""The online neighbour graph: which items of two modalities are near each other within a batch."""
+"""Which rows of a batch belong together: the online neighbour graph, and guessed labels."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from diptych.errors import ConfigError
-from diptych.nets.losses.squared_distance import squared_distances
+from diptych.nets.losses import squared_distances
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -70,3 +70,51 @@ def edge_purity(graph: Tensor, labels: Tensor) -> Tensor:
     edges = graph[: len(labels), : len(labels)]
     same = labels.unsqueeze(1) == labels.unsqueeze(0)
     return (edges & same).sum() / edges.sum()
+
+
+Outputs = dict[str, dict[str, Tensor]]
+"""What the network gives for the rows of each modality: name of the output to members × rows × columns."""
+
+
+@torch.no_grad()
+def shared_graph(outputs: Outputs, neighbours: int) -> Tensor:
+    """Return which rows of the two modalities are neighbours in S, all members' codes side by side."""
+    first, second = (parts["shared"].transpose(0, 1).flatten(1) for parts in outputs.values())
+    return neighbour_graph(graph_distances(first, second, "cosine"), neighbours)
+
+
+@torch.no_grad()
+def guessed_labels(outputs: Outputs, targets: Tensor, graph: Tensor | None, *, paired: bool) -> dict[str, Tensor]:
+    """Return every row's class probabilities, by modality: given ones first, then guesses.
+
+    A guess is the mean over members and softmax layers. With a graph it is averaged with what the row's neighbours in
+    the other modality say, and sharpened.
+
+    Args:
+        outputs: of the network; rows with given labels come first.
+        targets: the given probabilities.
+        graph: which rows are neighbours; None leaves the guesses as they are.
+        paired: whether guessed rows stand beside their partners, which then share one guess.
+    """
+    known = len(targets)
+    labels = {}
+    for name, parts in outputs.items():
+        heads = [part.softmax(-1).mean(0) for key, part in parts.items() if key.endswith(" classes")]
+        labels[name] = torch.cat([targets, torch.stack(heads).mean(0)[known:]])
+    first, second = labels
+    if paired:
+        together = _normalised(labels[first][known:] * labels[second][known:] + 1e-6)
+        labels = {name: torch.cat([targets, together]) for name in labels}
+    if graph is None:
+        return labels
+    edges = graph.to(targets.dtype)
+    votes = {first: _normalised(edges @ labels[second]), second: _normalised(edges.t() @ labels[first])}
+    return {name: torch.cat([targets, _sharpened(0.5 * (own + votes[name])[known:])]) for name, own in labels.items()}
+
+
+def _normalised(rows: Tensor) -> Tensor:
+    return rows / rows.sum(1, keepdim=True).clamp_min(1e-12)
+
+
+def _sharpened(rows: Tensor) -> Tensor:
+    return _normalised(rows.square())

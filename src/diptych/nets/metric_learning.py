@@ -21,9 +21,9 @@ from diptych.nets.losses import (
     reduce_terms,
     squared_distances,
 )
+from diptych.nets.mixed_batch import MixedBatch
 from diptych.nets.pathways import Pathways
 from diptych.nets.samplers import (
-    MixedBatch,
     UnlabelledNegatives,
     UnlabelledPairs,
     balanced_pairs,

@@ -1,4 +1,4 @@
-"""Where an objective finds its rows: a dense tensor, sparse counts made dense by the batch, or several joined."""
+"""Where an objective finds its rows: a dense tensor, or sparse counts made dense by the batch."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -42,22 +42,6 @@ class SparseRows:
         """Return the rows as a dense matrix on the device of `rows`."""
         dense = torch.from_numpy(self.counts[rows.cpu().numpy()].toarray())
         return dense.to(device=rows.device, dtype=self.dtype)
-
-
-class JoinedRows:
-    """The columns of several sources side by side: the input of a machine with several visible groups."""
-
-    def __init__(self, sources: Iterable[RowSource]) -> None:
-        self.sources = tuple(sources)
-        same_length(self.sources)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.sources[0])
-
-    def __getitem__(self, rows: Tensor, /) -> Tensor:
-        """Return the joined rows as a dense matrix."""
-        return torch.cat([source[rows] for source in self.sources], dim=1)
 
 
 def same_length(sources: Iterable[RowSource]) -> int:

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from diptych.errors import ConfigError
-from diptych.nets.losses.soft_pairs import soft_cross_entropy
+from diptych.nets.losses import soft_cross_entropy
 from diptych.nets.members import MemberLinear, half_products
+from diptych.nets.mixed_batch import MixedBatch
 from diptych.nets.row_source import RowSource
-from diptych.nets.samplers import MixedBatch
 
 Outputs = dict[str, dict[str, Tensor]]
 

@@ -1,14 +1,14 @@
 """Training by steps: one loop that resumes to the bit, its settings, and a cache of trained stages."""
 
+from diptych.cache_root import default_cache_root
 from diptych.training.batches import BatchOrder
-from diptych.training.cache import StageCache, default_cache_root, stage_key
-from diptych.training.cached import TrainedStage, train_cached
-from diptych.training.checkpoint import read_checkpoint
+from diptych.training.cache import StageCache, TrainedStage, stage_key, train_cached
 from diptych.training.device import pick_device
 from diptych.training.distributed import World
-from diptych.training.history import History
+from diptych.training.logs import History
 from diptych.training.loop import train
 from diptych.training.objective import Figures, LossObjective, Objective, RowwiseObjective
+from diptych.training.run import read_checkpoint
 from diptych.training.schedules import Constant, Cosine, Exponential, InverseT, Ramp, Schedule
 from diptych.training.settings import LoopSettings
 

@@ -1,15 +1,56 @@
-"""Logs a person can open: a CSV of the figures, one of the validations, and TensorBoard on request."""
+"""What happens during training: figures of each step, the history of events, and logs a person can open."""
 
 import csv
 import io
+import math
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import torch
+
 from diptych.atomic import write_text
 from diptych.errors import ConfigError
 from diptych.training.bundle import delete_unfinished
-from diptych.training.history import History
+from diptych.training.objective import Figures
+from diptych.training.stopping import require_sound_figure
+
+
+@dataclass
+class History:
+    """The record of one stage.
+
+    Attributes:
+        rows: One dict a log point: `step`, the mean of each figure since the last one, `rate`, `momentum`.
+        validations: Steps done and score, higher is better.
+        steps: Steps done.
+        best_step: Steps done when the validation score was best, or None without validation.
+        stopped_early: Whether patience ran out.
+        resumed_from: Steps already done when this attempt began; two histories that differ only here are equal.
+    """
+
+    stage: str
+    rows: list[dict[str, float]] = field(default_factory=list)
+    validations: list[tuple[int, float]] = field(default_factory=list)
+    steps: int = 0
+    best_step: int | None = None
+    best_score: float | None = None
+    stopped_early: bool = False
+    resumed_from: int = field(default=0, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON; a figure that was not a number is None."""
+        rows = [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in self.rows]
+        return {**vars(self), "rows": rows}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """Rebuild what `to_json` wrote."""
+        rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in values["rows"]]
+        validations = [(int(step), float(score)) for step, score in values["validations"]]
+        return cls(**{**values, "rows": rows, "validations": validations})
+
 
 Row = dict[str, float]
 
@@ -99,3 +140,60 @@ def _open_board(folder: Path, history: History) -> Any:  # noqa: ANN401 - the pa
             "tensorboard is not installed; run `pip install diptych[tensorboard]` or leave it off."
         ) from None
     return SummaryWriter(str(folder), purge_step=history.resumed_from + 1)
+
+
+READ_EVERY = 8
+"""Steps between two reads: reading waits for the device, so it is not done at every step."""
+
+GRADIENT_NORM = "gradient_norm"
+
+
+class FigureWindow:
+    """The figures since the last log point."""
+
+    def __init__(self, explosion_factor: float) -> None:
+        self.explosion_factor = explosion_factor
+        self.first: float | None = None
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+        self._pending: list[tuple[int, Figures]] = []
+
+    def add(self, step: int, figures: Figures) -> None:
+        """Take the figures of one step, the main one first."""
+        self._pending.append((step, figures))
+        if len(self._pending) >= READ_EVERY:
+            self.read()
+
+    def read(self) -> None:
+        """Read what is pending in one go, and refuse a main figure or gradient norm that is not sound."""
+        if not self._pending:
+            return
+        values = torch.stack([value for _, figures in self._pending for value in figures.values()]).tolist()
+        names = [(step, name, place) for step, figures in self._pending for place, name in enumerate(figures)]
+        self._pending.clear()
+        for (step, name, place), value in zip(names, values, strict=True):
+            if place == 0:
+                self.first = value if self.first is None else self.first
+                require_sound_figure(name, value, self.first, self.explosion_factor, step)
+            elif name == GRADIENT_NORM:
+                require_sound_figure("the norm of the gradients", value, value, float("inf"), step)
+            self._sums[name] = self._sums.get(name, 0.0) + value
+            self._counts[name] = self._counts.get(name, 0) + 1
+
+    def means(self) -> dict[str, float]:
+        """Return the mean of each figure since the last call, and begin again."""
+        self.read()
+        means = {name: total / self._counts[name] for name, total in self._sums.items()}
+        self._sums, self._counts = {}, {}
+        return means
+
+    def to_json(self) -> dict[str, Any]:
+        """What has been read; sums that are not finite are None."""
+        self.read()
+        sums = {name: total if abs(total) < float("inf") else None for name, total in self._sums.items()}
+        return {"first": self.first, "sums": sums, "counts": self._counts}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Go back to what `to_json` wrote."""
+        self.first, self._counts, self._pending = values["first"], dict(values["counts"]), []
+        self._sums = {name: float("nan") if total is None else total for name, total in values["sums"].items()}

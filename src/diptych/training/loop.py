@@ -15,20 +15,15 @@ import torch
 
 from diptych.errors import ConfigError, FitError
 from diptych.progress import Progress, silent
-from diptych.training.batches import BatchOrder
-from diptych.training.breakdown import Breakdown, require_finite_weights
-from diptych.training.checkpoint import Resume, resume_run, write_checkpoint
-from diptych.training.determinism import reproducible, reseed
+from diptych.training.batches import BatchOrder, reproducible, reseed
 from diptych.training.device import to_device
-from diptych.training.distributed import World, all_threads
-from diptych.training.figures import GRADIENT_NORM
-from diptych.training.history import History
-from diptych.training.logs import RunLog
+from diptych.training.distributed import World, all_threads, sharded
+from diptych.training.logs import GRADIENT_NORM, History, RunLog
 from diptych.training.objective import Objective, RowwiseObjective
 from diptych.training.optimizer import set_rate_and_momentum
-from diptych.training.run import Run
+from diptych.training.run import Resume, Run, resume_run, write_checkpoint
 from diptych.training.settings import LoopSettings
-from diptych.training.sharding import sharded
+from diptych.training.stopping import Breakdown, require_finite_weights
 
 RowsT = TypeVar("RowsT")
 Validate = Callable[[], float]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.nets.losses.soft_pairs import (
+from diptych.nets.losses import (
     soft_contrastive_loss,
     soft_cross_entropy,
     softmin_quadruplet_terms,

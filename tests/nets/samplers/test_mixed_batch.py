@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from diptych.errors import ConfigError
-from diptych.nets.samplers import EpochStream, MixedBatches
+from diptych.nets.mixed_batch import EpochStream, MixedBatches
 
 
 def same(left, right):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,35 @@ from torch import Tensor
 
 from diptych.arrays import Integers
 from diptych.errors import ConfigError
-from diptych.nets.samplers.epochs import EpochStream
+from diptych.seeding import generator
+
+
+@lru_cache(maxsize=64)
+def _permutation(count: int, seed: int, purpose: str, epoch: int) -> Integers:
+    return generator(seed, purpose, str(epoch)).permutation(count)
+
+
+@dataclass(frozen=True)
+class EpochStream:
+    """Each epoch shows every row once, in an order of its own.
+
+    Args:
+        count: number of rows, at least one.
+        seed: of the run.
+        purpose: what the rows are for; streams of unlike purposes are independent.
+    """
+
+    count: int
+    seed: int
+    purpose: str
+
+    def between(self, start: int, stop: int) -> Integers:
+        """Return places `start` up to `stop` of the stream."""
+        if stop <= start:
+            return np.zeros(0, dtype=np.int64)
+        first, last = start // self.count, (stop - 1) // self.count
+        epochs = [_permutation(self.count, self.seed, self.purpose, epoch) for epoch in range(first, last + 1)]
+        return np.concatenate(epochs)[start - first * self.count : stop - first * self.count]
 
 
 class MixedBatch(NamedTuple):
