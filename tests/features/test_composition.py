@@ -107,11 +107,6 @@ def test_nothing_to_compose_is_refused() -> None:
         Composition(()).fit(PICTURES)
 
 
-def test_counts_are_refused() -> None:
-    with pytest.raises(ConfigError, match="'difference' gives counts; only dense features"):
-        Composition((ColourHistogram(), MeanFeature("counts"))).fit(PICTURES)
-
-
 @dataclass(frozen=True)
 class Stream:
     """Items that can be read again, and a count of how often they were."""

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from diptych.errors import ConfigError
-from diptych.features import feature_names, make_feature, media
+from diptych.features import DEFAULT_FEATURES, describe_features, feature_names, make_feature, media
 from diptych.features.catalogue import FEATURES, Argument, FeatureEntry
-from diptych.features.text import BagOfWords, SentenceEncoder, TfIdf, Topics
+from diptych.features.composition import Composition
+from diptych.features.text import BagOfWords, MiniLm, SentenceEncoder, TfIdf, Topics
+from diptych.seeding import generator
 
 ENTRIES = [(medium, name, entry) for medium, entries in FEATURES.items() for name, entry in entries.items()]
 
@@ -22,6 +24,11 @@ ENTRIES = [(medium, name, entry) for medium, entries in FEATURES.items() for nam
         ("lda", Topics()),
         ("lda:25", Topics(topics=25)),
         ("sentence", SentenceEncoder()),
+        ("bow:50,max_df=0.5", BagOfWords(size=50, max_df=0.5)),
+        ("bow, max_df = 0.5 , stop_words=english", BagOfWords(max_df=0.5, stop_words="english")),
+        ("lda:7,passes=3", Topics(topics=7, passes=3)),
+        ("minilm,passages=4", MiniLm(passages=4)),
+        ("bow:9,max_df=1+minilm", Composition((BagOfWords(size=9), MiniLm()))),
     ],
 )
 def test_text_features_are_made_as_written(written, feature) -> None:
@@ -47,7 +54,7 @@ def test_every_entry_leads_to_a_feature(medium, name, entry) -> None:
     [
         ("smell", "bow", "no features of 'smell'; there are some of image and text"),
         ("text", "bwo", "no text feature 'bwo'; did you mean 'bow'?"),
-        ("text", "", "no text feature ''; there are bow, tfidf"),
+        ("text", "", "no text feature ''; there are minilm, use"),
         ("text", "gist", "that is a feature of image"),
         ("image", "nus-wide", "did you mean 'nuswide'?"),
         ("text", "bow:", "'bow:': after the colon comes the number of words"),
@@ -56,7 +63,15 @@ def test_every_entry_leads_to_a_feature(medium, name, entry) -> None:
         ("text", "bow:-5", "'bow:-5'"),
         ("text", "sentence:5", "'sentence' takes no argument"),
         ("image", "onnx", "after the colon comes the path of an ONNX file"),
-        ("text", "tfidf+bow", "'bow' gives counts; join dense features only"),
+        ("text", "bow:100,max_df=half", "'bow': max_df is 'half'; it must be a number"),
+        ("text", "bow,stop_words=french", "'bow': stop_words is 'french'; it must be english"),
+        ("text", "bow,size=3", "'bow' has no setting 'size'; there are max_df, stop_words"),
+        ("text", "bow,maxdf=1", "'bow' has no setting 'maxdf'; there are max_df, stop_words"),
+        ("text", "bow:100,max_df=0.5,max_df=1", "max_df is given twice"),
+        ("text", "bow:100,200", "'200' is no setting; write it as name=value"),
+        ("text", "wordllama,passages=3", "'wordllama' has no setting 'passages'; it has none"),
+        ("image", "mpeg7,grid=3", "'mpeg7' has no setting 'grid'; it has none"),
+        ("image", "onnx:a.onnx,mean=1/2", "mean is '1/2'; it must be 3 numbers such as 0.5/0.5/0.5"),
         ("text", "tfidf+", "no text feature ''"),
     ],
 )
@@ -77,7 +92,8 @@ def test_dense_features_stand_side_by_side() -> None:
 def test_names_are_listed_as_they_are_written() -> None:
     assert media() == ["image", "text"]
     text = feature_names("text")
-    assert list(text) == ["bow[:SIZE]", "tfidf[:SIZE]", "lda[:TOPICS]", "sentence"]
+    encoders = ["minilm", "use", "wordllama", "onnx:PATH", "sentence"]
+    assert list(text) == [*encoders, "bow[:SIZE]", "tfidf[:SIZE]", "lda[:TOPICS]"]
     assert "onnx:PATH" in feature_names("image")
     assert all(text.values())
 
@@ -94,7 +110,47 @@ def test_a_missing_optional_package_is_named_with_its_extra(monkeypatch) -> None
         make_feature("text", "needy")
 
 
+@pytest.mark.parametrize("path", ["C:/a b.onnx", "a+b/c,d.onnx", "x=y,z/m.onnx"])
+def test_a_path_may_hold_what_joins_features(path) -> None:
+    onnx = pytest.importorskip("diptych.features.image.onnx_encoder").OnnxEncoder
+    assert make_feature("image", f"onnx:{path}") == onnx(path)
+    settings = make_feature("image", f"onnx:{path},side=32,mean=0.1/0.2/0.3,output=rows+gist")
+    assert settings.parts[0] == onnx(path, side=32, mean=(0.1, 0.2, 0.3), output="rows")
+
+
+def test_counts_and_dense_features_stand_side_by_side() -> None:
+    texts = ["cat dog cat", "sea hill", "cat sea"]
+    joined = make_feature("text", "bow:3+tfidf").fit(texts)
+    rows = joined(texts)
+    assert joined.kind == "counts:3+dense:4" and rows.dtype == np.float32
+    np.testing.assert_array_equal(rows[:, :3], make_feature("text", "bow:3").fit(texts)(texts).toarray())
+    np.testing.assert_array_equal(rows[:, 3:], make_feature("text", "tfidf").fit(texts)(texts))
+    counts = make_feature("text", "bow:2+bow:3").fit(texts)
+    assert counts.kind == "counts" and counts(texts).format == "csr" and counts(texts).shape == (3, 5)
+
+
 def test_a_file_is_taken_as_written(monkeypatch) -> None:
     argument = Argument("stop_words", "a file", whole=False, required=True)
     monkeypatch.setitem(FEATURES["text"], "filed", FeatureEntry("text.bow:BagOfWords", "", argument))
     assert make_feature("text", "filed:C:/a b.onnx") == BagOfWords(stop_words="C:/a b.onnx")
+
+
+@pytest.mark.parametrize("medium", [pytest.param("image", marks=pytest.mark.slow), "text"])
+def test_the_catalogue_says_how_long_rows_are(medium) -> None:
+    texts = ["one two three", "four five six"] * 10
+    images = [generator(n, "catalogue").integers(256, size=(64, 80, 3), dtype=np.uint8) for n in range(40)]
+    for row in describe_features(medium):
+        if row["dimension"] is None or not row["installed"]:
+            continue
+        extractor = make_feature(medium, row["name"]).fit(texts if medium == "text" else images)
+        length = extractor.blocks[-1].stop
+        if row["name"] in ("bow", "tfidf"):  # as many as the texts hold, at most
+            assert length <= row["dimension"] == make_feature(medium, row["name"]).size
+        else:
+            assert length == row["dimension"], row
+        assert extractor.kind == row["kind"]
+
+
+def test_defaults_are_features_and_marked_as_such() -> None:
+    for medium, written in DEFAULT_FEATURES.items():
+        assert [row["name"] for row in describe_features(medium) if row["default"]] == [written]

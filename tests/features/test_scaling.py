@@ -100,7 +100,7 @@ def test_a_bare_transform_with_none_is_only_the_transform() -> None:
 @pytest.mark.parametrize(
     ("rows", "kind", "recipe"),
     [
-        (np.array([[1, 0], [3, 2]]), "counts", "log1p+zscore"),
+        (np.array([[1, 0], [3, 2]]), "counts", "tfidf+centre"),
         (np.array([[-1.0, 0.5], [0.2, 3.0]]), "dense", "zscore"),
         (np.array([[0.25, 0.75], [0.5, 0.5]]), "dense", "log+zscore"),
         (np.array([[0.0, 1.0], [0.5, 0.5]]), "dense", "sqrt+zscore"),
@@ -179,3 +179,73 @@ def test_scaled_training_rows_are_finite_and_centred(rows, recipe: str) -> None:
     if recipe == "minmax":
         assert scaled.min() >= 0
         assert scaled.max() <= 1
+
+
+def mixed(seed: int, count: int = 30) -> np.ndarray:
+    """Eight columns of counts before three dense ones, as float32."""
+    dense = generator(seed, "mixed").normal(5.0, 2.0, size=(count, 3))
+    return np.concatenate([words(seed, count), dense], axis=1).astype(np.float32)
+
+
+KIND = "counts:8+dense:3"
+
+
+def test_blocks_are_scaled_as_each_alone_and_balanced() -> None:
+    training, others = mixed(3), mixed(4, 7)
+    scaling = fit_scaling(training, KIND)
+    assert scaling.recipe == "tfidf+centre|zscore"
+    scaled = scaling(others)
+    for columns, kind in ((slice(0, 8), "counts"), (slice(8, 11), "dense")):
+        alone = fit_scaling(training[:, columns], kind)(others[:, columns])
+        ratio = scaled[:, columns] / np.where(alone == 0, 1, alone)
+        factor = ratio[alone != 0].mean()
+        np.testing.assert_allclose(scaled[:, columns], factor * alone, atol=1e-9)
+    totals = [scaling(training)[:, columns].var(axis=0).sum() for columns in (slice(0, 8), slice(8, 11))]
+    np.testing.assert_allclose(totals, [11 / 2, 11 / 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [
+        ("zscore", "zscore|zscore"),
+        ("tf+zscore", "tf+zscore|zscore"),
+        ("tfidf+centre|minmax", "tfidf+centre|minmax"),
+        ({"counts": "tf+minmax", "dense": "minmax"}, "tf+minmax|minmax"),
+        ({"dense": "centre"}, "tfidf+centre|centre"),
+    ],
+)
+def test_each_block_has_its_recipe(recipe, expected: str) -> None:
+    assert fit_scaling(mixed(3), KIND, recipe).recipe == expected
+
+
+def test_ranges_are_not_balanced_away() -> None:
+    scaled = fit_scaling(mixed(3), KIND, {"counts": "tf+minmax", "dense": "minmax"})(mixed(3))
+    assert scaled.min() == 0 and scaled.max() == 1
+
+
+def test_a_recipe_for_each_block_must_fit_their_number() -> None:
+    with pytest.raises(ConfigError, match=r"'zscore\|zscore\|none' is for 3 blocks of columns; there are 2"):
+        fit_scaling(mixed(3), KIND, "zscore|zscore|none")
+    with pytest.raises(ConfigError, match="is for 2 blocks of columns; there are 1"):
+        fit_scaling(ROWS, "dense", "zscore|zscore")
+
+
+def test_a_scaling_of_blocks_is_saved() -> None:
+    scaling = fit_scaling(mixed(3), KIND)
+    again = unpack(*pack(scaling))
+    np.testing.assert_array_equal(again(mixed(4)), scaling(mixed(4)))
+
+
+def test_a_short_query_finds_the_texts_that_hold_its_words() -> None:
+    """Under z-scored logarithms a query of one word is mostly minus the mean, and finds the shortest texts."""
+    random = generator(5, "short queries")
+    rates = 3.0 / np.arange(1, 301) ** 0.7
+    texts = random.poisson(rates * random.uniform(0.3, 6.0, size=(400, 1)))
+    shares = {}
+    for recipe in ("auto", "log1p+zscore"):
+        scaling = fit_scaling(texts, "counts", recipe)
+        rows, queries = scaling(texts), scaling(np.eye(300)[100:200])
+        cosines = queries @ rows.T / np.linalg.norm(rows, axis=1)
+        first = np.argsort(-cosines, axis=1)[:, :5]
+        shares[recipe] = np.mean([texts[found, 100 + word] > 0 for word, found in enumerate(first)])
+    assert shares["auto"] > 0.99 and shares["log1p+zscore"] < 0.9, shares

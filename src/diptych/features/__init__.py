@@ -10,10 +10,20 @@ from diptych.features.pipeline import (
     pipeline_of,
     save_pipeline,
 )
-from diptych.features.registry import feature_names, make_feature, media
+from diptych.features.readable import ignored_words, is_whole_word, text_encoder_columns
+from diptych.features.registry import (
+    DEFAULT_FEATURES,
+    check_available,
+    describe_features,
+    feature_names,
+    make_feature,
+    media,
+)
 from diptych.features.scaling import Scaling, fit_scaling
+from diptych.features.text.cleaning import clean_text
 
 __all__ = [
+    "DEFAULT_FEATURES",
     "Block",
     "Extractor",
     "Feature",
@@ -21,13 +31,19 @@ __all__ = [
     "Picture",
     "Pipeline",
     "Scaling",
+    "check_available",
     "check_same_pipeline",
+    "clean_text",
+    "describe_features",
     "feature_names",
     "fit_pipeline",
     "fit_scaling",
+    "ignored_words",
+    "is_whole_word",
     "load_pipeline",
     "make_feature",
     "media",
     "pipeline_of",
     "save_pipeline",
+    "text_encoder_columns",
 ]

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
-from diptych.arrays import Singles
-from diptych.data.modality import Kind
+from diptych.arrays import Features
+from diptych.data.modality import Kind, join_kinds
 from diptych.errors import ConfigError
 from diptych.features.contract import Block, Extractor, Feature, width
 from diptych.progress import Progress, silent
@@ -35,9 +36,17 @@ def renumber(parts: Iterable[Sequence[Block]]) -> tuple[Block, ...]:
     return tuple(joined)
 
 
+def join_rows(parts: Sequence[Features], kind: Kind) -> Features:
+    """Rows of several parts side by side: sparse where all are counts, else dense float32."""
+    if kind == "counts":
+        return sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts], format="csr"))
+    dense = (part if isinstance(part, np.ndarray) else part.toarray() for part in parts)
+    return np.concatenate([np.asarray(part, dtype=np.float32) for part in dense], axis=1)
+
+
 @dataclass(frozen=True)
 class Composition(Generic[ItemT]):
-    """Features to be put side by side; all must give dense rows.
+    """Features to be put side by side, dense ones and counts alike.
 
     Attributes:
         parts: the features, in the order of their columns.
@@ -57,17 +66,13 @@ class Composition(Generic[ItemT]):
         such parts and the stream can be read but once.
 
         Raises:
-            ConfigError: if there are no parts, or one gives counts.
+            ConfigError: if there are no parts.
         """
         if not self.parts:
             raise ConfigError("a composition has no parts; give at least one feature.")
         learners = sum(learns(part) for part in self.parts)
         shared = items if learners <= 1 or restarts(items) else list(items)
-        fitted = tuple(part.fit(shared, seed=seed, progress=progress) for part in self.parts)
-        counting = [part.blocks[0].name for part in fitted if part.kind != "dense"]
-        if counting:
-            raise ConfigError(f"'{counting[0]}' gives counts; only dense features can be put side by side.")
-        return ComposedExtractor(fitted)
+        return ComposedExtractor(tuple(part.fit(shared, seed=seed, progress=progress) for part in self.parts))
 
 
 @stateful
@@ -83,15 +88,15 @@ class ComposedExtractor:
 
     @property
     def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
+        """That of the parts if all are alike, else their blocks."""
+        return join_kinds([(part.kind, width(part.blocks)) for part in self.parts])
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of all parts, renumbered."""
         return renumber(part.blocks for part in self.parts)
 
-    def __call__(self, items: Sequence[Any]) -> Singles:
+    def __call__(self, items: Sequence[Any]) -> Features:
         """One row for each item; each item is fetched once, however many parts read it."""
         held = list(items)
-        return np.concatenate([np.asarray(part(held), dtype=np.float32) for part in self.parts], axis=1)
+        return join_rows([part(held) for part in self.parts], self.kind)

@@ -9,6 +9,9 @@ from diptych.features.pipeline import Pipeline, load_pipeline
 
 T = TypeVar("T")
 
+FILE_EXTRACTORS = ("OnnxExtractor", "FolderImageExtractor", "FolderTextExtractor")
+"""Extractors that read an encoder from a file of the user's."""
+
 
 def changed_inside(value: T, change: Callable[[Any], Any]) -> T:
     """The same value with every dataclass in it as `change` gives it back; what it gives back anew is not looked into.
@@ -34,14 +37,15 @@ def load_located_pipeline(folder: Path) -> tuple[Pipeline, str]:
     Returns:
         The pipeline ready to be used, and its fingerprint as it was written: paths are part of it.
     """
-    try:
-        from diptych.features.image.onnx_encoder import OnnxExtractor
-    except ModuleNotFoundError:  # without what reads pictures there can be no encoder of them
-        plain = load_pipeline(folder)
-        return plain, plain.fingerprint
 
     def located(part: Any) -> Any:  # noqa: ANN401 - any dataclass of a pipeline
-        return replace(part, path=str(folder / Path(part.path).name)) if isinstance(part, OnnxExtractor) else part
+        # By name, for a pipeline of texts needs nothing of what the modules of images import.
+        if type(part).__name__ not in FILE_EXTRACTORS:
+            return part
+        here = replace(part, path=str(folder / Path(part.path).name))
+        if type(part).__name__ == "FolderTextExtractor":
+            return replace(here, rule=replace(part.rule, path=str(folder / Path(part.rule.path).name)))
+        return here
 
     written = load_pipeline(folder)
     return changed_inside(written, located), written.fingerprint

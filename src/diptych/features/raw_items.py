@@ -40,12 +40,13 @@ def _read_picture(item: Any) -> Any:  # noqa: ANN401
         from PIL.Image import Image
 
         from diptych.features.image import decoding
+        from diptych.features.image.pixels import to_picture
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"pictures need the optional package '{error.name}'; install it with: pip install 'diptych[images]'"
         ) from None
     if isinstance(item, Image):
-        return decoding.to_picture(item)
+        return to_picture(item)
     try:
         if isinstance(item, bytes):
             return decoding.decode_picture(item)

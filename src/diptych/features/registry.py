@@ -1,16 +1,21 @@
 """The registry: every feature by the medium it reads and its name, imported only when it is asked for.
 
-A feature is written as `name` or `name:argument`, such as "bow:1000"; "gist+phow" puts dense features side by side.
+See `diptych.features.notation` for how features are written.
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from diptych.errors import ConfigError
-from diptych.features.catalogue import FEATURES, Argument, FeatureEntry
+from diptych.features.catalogue import FEATURES, FeatureEntry
 from diptych.features.contract import Feature
+from diptych.features.notation import converted, features_of, read_features
+
+DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "text": "minilm"}
+"""What each medium is read by where nothing else is said."""
 
 
 def media() -> list[str]:
@@ -20,69 +25,81 @@ def media() -> list[str]:
 
 def feature_names(medium: str) -> dict[str, str]:
     """Every feature of a medium as it is written, with its summary."""
-    written = {}
-    for name, entry in _of_medium(medium).items():
-        shape = f":{entry.argument.parameter.upper()}" if entry.argument else ""
-        optional = entry.argument is not None and not entry.argument.required
-        written[f"{name}[{shape}]" if optional else f"{name}{shape}"] = entry.summary
-    return written
+    return {_as_written(name, entry): entry.summary for name, entry in features_of(medium).items()}
+
+
+def describe_features(medium: str) -> list[dict[str, Any]]:
+    """All that is known of a medium's features without importing one: for tables and JSON."""
+    default = DEFAULT_FEATURES.get(medium)
+    return [
+        {
+            "medium": medium,
+            "name": name,
+            "written": _as_written(name, entry),
+            "summary": entry.summary,
+            "dimension": entry.dimension,
+            "kind": entry.kind,
+            "needs": None if entry.extra is None else entry.remedy,
+            "missing": missing_modules(entry),
+            "installed": not missing_modules(entry),
+            "default": name == default,
+        }
+        for name, entry in features_of(medium).items()
+    ]
+
+
+def _as_written(name: str, entry: FeatureEntry) -> str:
+    shape = f":{entry.argument.parameter.upper()}" if entry.argument else ""
+    return f"{name}[{shape}]" if entry.argument is not None and not entry.argument.required else f"{name}{shape}"
 
 
 def make_feature(medium: str, written: str) -> Feature[Any]:
-    """Make a feature from what a user wrote, such as "bow:1000" or "gist+colour-moments"."""
-    parts = [_parse(medium, part) for part in written.split("+")]
-    counting = [name for name, entry, _ in parts if entry.kind != "dense"]
-    if len(parts) > 1 and counting:
-        raise ConfigError(f"'{written}' cannot be joined: '{counting[0]}' gives counts; join dense features only.")
-    made = tuple(_constructor(name, entry)(**values) for name, entry, values in parts)
-    return made[0] if len(made) == 1 else _composition()(made)
+    """Make a feature from what a user wrote, such as "bow:1000", "bow:3000,max_df=0.5" or "bow:3000+minilm"."""
+    made = []
+    for feature in read_features(medium, written):
+        make = _constructor(feature.name, feature.entry)
+        made.append(make(**feature.values, **converted(make, feature)))
+    return made[0] if len(made) == 1 else _composition()(tuple(made))
 
 
 def import_features(medium: str, written: str) -> None:
     """Make the classes of features known to `diptych.state`, so that what was saved of them can be read."""
-    parts = [_parse(medium, part) for part in written.split("+")]
-    for name, entry, _ in parts:
-        _constructor(name, entry)
-    if len(parts) > 1:
+    features = read_features(medium, written)
+    for feature in features:
+        _constructor(feature.name, feature.entry)
+    if len(features) > 1:
         _composition()
+
+
+def check_available(medium: str, written: str) -> None:
+    """Refuse features that cannot be made here, before any work is done; cheap.
+
+    Raises:
+        ConfigError: when a feature is unknown or written wrongly, or an optional package it needs is missing; the
+            message says what to type.
+    """
+    features = read_features(medium, written)
+    for feature in features:
+        missing = missing_modules(feature.entry)
+        if missing:
+            raise ConfigError(
+                f"'{feature.name}' needs the optional package '{missing[0]}', which is not installed; "
+                f"run: {feature.entry.remedy}"
+            )
+        path = feature.values.get("path")
+        if path is not None and not Path(path).exists():
+            raise ConfigError(f"'{feature.name}:{path}': there is no such file or folder.")
+    if any(feature.settings for feature in features):
+        make_feature(medium, written)
+
+
+def missing_modules(entry: FeatureEntry) -> list[str]:
+    """The optional packages a feature needs that are not installed; none of them is imported."""
+    return [module for module in entry.modules if find_spec(module) is None]
 
 
 def _composition() -> Callable[..., Feature[Any]]:
     return _load("+", "composition:Composition", None)
-
-
-def _of_medium(medium: str) -> dict[str, FeatureEntry]:
-    if medium not in FEATURES:
-        raise ConfigError(f"there are no features of '{medium}'; there are some of {' and '.join(FEATURES)}.")
-    return FEATURES[medium]
-
-
-def _parse(medium: str, written: str) -> tuple[str, FeatureEntry, dict[str, Any]]:
-    """The name, the entry and the constructor's arguments of one feature."""
-    known = _of_medium(medium)
-    name, colon, argument = written.strip().partition(":")
-    if name not in known:
-        elsewhere = [other for other in FEATURES if name in FEATURES[other]]
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}."
-        hint = f"that is a feature of {elsewhere[0]}; {hint}" if elsewhere else hint
-        raise ConfigError(f"there is no {medium} feature '{name}'; {hint}")
-    entry = known[name]
-    if entry.argument is None and colon:
-        raise ConfigError(f"'{written}': '{name}' takes no argument; write '{name}' alone.")
-    if entry.argument is None or (not colon and not entry.argument.required):
-        return name, entry, {}
-    return name, entry, {entry.argument.parameter: _value(name, argument, entry.argument)}
-
-
-def _value(name: str, text: str, argument: Argument) -> str | int:
-    if not argument.whole and text:
-        return text
-    if argument.whole and text.isdecimal() and int(text) > 0:
-        return int(text)
-    example = f"{name}:{100 if argument.whole else argument.parameter.upper()}"
-    kind = ", a whole number of 1 or more" if argument.whole else ""
-    raise ConfigError(f"'{name}:{text}': after the colon comes {argument.meaning}{kind}, such as '{example}'.")
 
 
 def _constructor(name: str, entry: FeatureEntry) -> Callable[..., Feature[Any]]:

@@ -2,19 +2,29 @@
 
 A recipe is a transform of each entry or row, then a scaling of each column, joined by "+":
 `sqrt+zscore`, `log+zscore`, `log1p+zscore`, `tf+zscore`, `tfidf+centre`, `zscore`, `minmax`, `centre`, `none`.
+
+Rows with blocks of counts and of dense columns are scaled block by block, and blocks are balanced so that a wide one
+does not drown a narrow one. A recipe for each is written with bars between: `tfidf+centre|zscore`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from diptych.arrays import Features, Floats
-from diptych.data.modality import Kind
+from diptych.data.modality import BlockKind, Kind, KindBlock, kind_blocks
 from diptych.errors import ConfigError
 from diptych.state import stateful
 
 TRANSFORMS = ("sqrt", "log", "log1p", "tf", "tfidf")
 SCALINGS = ("zscore", "minmax", "centre", "none")
+_OF_COUNTS = ("log1p", "tf", "tfidf")
+"""Transforms that mean nothing to dense columns."""
+
+_BARS = "|"
+COUNTS_RECIPE = "tfidf+centre"
+"""What counts are scaled by unless told otherwise: a query of two words is then no long text's opposite."""
 _PROPORTION_TOLERANCE = 1e-3
 
 
@@ -43,14 +53,82 @@ class Scaling:
         return np.clip(scaled, 0.0, 1.0) if self.recipe.endswith("minmax") else scaled
 
 
-def fit_scaling(rows: Features, kind: Kind, recipe: str = "auto") -> Scaling:
+@stateful
+@dataclass(frozen=True)
+class BlockScaling(Scaling):
+    """A scaling of each block of columns alone; shift and scale are those of all columns side by side.
+
+    Attributes:
+        parts: the scaling of each block, in the order of their columns.
+    """
+
+    parts: tuple[Scaling, ...] = ()
+
+    @property
+    def places(self) -> tuple[slice, ...]:
+        """The columns of each block."""
+        stops = np.cumsum([len(part.shift) for part in self.parts]).tolist()
+        return tuple(slice(start, stop) for start, stop in zip([0, *stops[:-1]], stops, strict=True))
+
+    def __call__(self, rows: Features) -> Floats:
+        """Scale rows, which may be others than those it was fitted on."""
+        pieces = [part(rows[:, place]) for part, place in zip(self.parts, self.places, strict=True)]
+        return np.concatenate(pieces, axis=1)
+
+
+def fit_scaling(rows: Features, kind: Kind, recipe: str | Mapping[BlockKind, str] = "auto") -> Scaling:
     """Learn a recipe's statistics from training rows.
 
-    `tfidf` weighs words by how rare they are and brings every text to length one; `centre` subtracts the column means
-    and divides all columns by one number. `auto` takes log1p for counts; the logarithm for proportions without zeros
-    (topic mixtures); the square root for histograms with zeros (its Euclidean distance is Hellinger's); and z-scores
-    always.
+    `tf` divides counts by their sum; `tfidf` weighs words by how rare they are and brings every text to length one:
+    either makes a short text comparable to a long one. `centre` subtracts the column means and divides all columns by
+    one number. `auto` takes tfidf and centres for counts; z-scores for dense columns, of the logarithm for proportions
+    without zeros (topic mixtures) and of the square root for histograms with zeros (its Euclidean distance is
+    Hellinger's).
+
+    Args:
+        rows: the training rows.
+        kind: what their columns are.
+        recipe: one for all blocks of columns (what is made for counts leaves dense blocks to `auto`), one for each,
+            with bars between, or one for each kind of block.
+
+    Raises:
+        ConfigError: when the recipe is unknown, or there is not one for each block.
     """
+    blocks = kind_blocks(kind, rows.shape[1])
+    recipes = _recipes(blocks, recipe)
+    if len(blocks) == 1:
+        return _fit_block(rows, blocks[0].kind, recipes[0])
+    pieces = [rows[:, block.start : block.stop] for block in blocks]
+    parts = [_fit_block(piece, block.kind, each) for piece, block, each in zip(pieces, blocks, recipes, strict=True)]
+    parts = _balanced(parts, pieces)
+    shift, scale = (np.concatenate([getattr(part, name) for part in parts]) for name in ("shift", "scale"))
+    return BlockScaling(_BARS.join(part.recipe for part in parts), shift, scale, 0.0, None, tuple(parts))
+
+
+def _recipes(blocks: Sequence[KindBlock], recipe: str | Mapping[BlockKind, str]) -> list[str]:
+    """The recipe of each block."""
+    if not isinstance(recipe, str):
+        return [recipe.get(block.kind, "auto") for block in blocks]
+    each = recipe.split(_BARS)
+    if len(each) > 1 and len(each) != len(blocks):
+        raise ConfigError(f"scaling recipe {recipe!r} is for {len(each)} blocks of columns; there are {len(blocks)}.")
+    if len(each) > 1 or len(blocks) == 1:
+        return each
+    for_counts = recipe.split("+")[0] in _OF_COUNTS
+    return ["auto" if for_counts and block.kind == "dense" else recipe for block in blocks]
+
+
+def _balanced(parts: Sequence[Scaling], pieces: Sequence[Features]) -> list[Scaling]:
+    """Give blocks the same total variance, all together as much as there are columns; those brought to a range stay."""
+    if any(part.recipe.endswith(("minmax", "none")) for part in parts):
+        return list(parts)
+    totals = [float(part(piece).var(axis=0).sum()) for part, piece in zip(parts, pieces, strict=True)]
+    share = sum(len(part.shift) for part in parts) / len(parts)
+    factors = [np.sqrt(share / total) if total > 0 else 1.0 for total in totals]
+    return [replace(part, scale=part.scale / factor) for part, factor in zip(parts, factors, strict=True)]
+
+
+def _fit_block(rows: Features, kind: BlockKind, recipe: str) -> Scaling:
     recipe = _automatic(rows, kind) if recipe == "auto" else recipe
     _check(recipe)
     floor = _smallest_positive(rows) if recipe.startswith("log+") or recipe == "log" else 0.0
@@ -81,9 +159,9 @@ def _check(recipe: str) -> None:
         )
 
 
-def _automatic(rows: Features, kind: Kind) -> str:
+def _automatic(rows: Features, kind: BlockKind) -> str:
     if kind == "counts":
-        return "log1p+zscore"
+        return COUNTS_RECIPE
     dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
     proportions = dense.min() >= 0 and np.allclose(dense.sum(axis=1), 1.0, atol=_PROPORTION_TOLERANCE)
     if not proportions:

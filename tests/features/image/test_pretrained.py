@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from diptych.errors import ConfigError, DataError
-from diptych.features.image.pretrained import batches, check_hash, file_hash, required
+from diptych.features.image.pretrained import batches
+from diptych.features.weights import check_hash, file_hash, required
 from diptych.seeding import generator
 
 

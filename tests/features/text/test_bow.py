@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfVectorizer
 
 from diptych.errors import ConfigError, FitError
-from diptych.features.text import BagOfWords, TfIdf, tokenise
+from diptych.features.text import BagOfWords, TfIdf, Vocabulary, tokenise
 from diptych.seeding import generator
 
 WORDS = ["cat", "dog", "sea", "été", "東京", "fire", "the", "of", "Haus", "море"]
@@ -98,7 +98,15 @@ def test_senseless_settings_are_refused(settings, message) -> None:
         BagOfWords(**settings).fit(TRAIN)
 
 
-@pytest.mark.parametrize("texts", [[], ["", "!?"], ["cat", "cat"]])
+def test_a_word_of_every_text_stays_unless_told_otherwise() -> None:
+    texts = ["gold watch", "steel watch", "watch"]
+    assert BagOfWords().fit(texts).vocabulary.words == ("watch", "gold", "steel")
+    assert BagOfWords(max_df=0.5).fit(texts).vocabulary.words == ("gold", "steel")
+    with pytest.raises(FitError, match="3 texts leave no word to learn from"):
+        BagOfWords(max_df=0.5).fit(["cat"] * 3)
+
+
+@pytest.mark.parametrize("texts", [[], ["", "!?"]])
 def test_texts_that_leave_no_word_are_refused(texts) -> None:
     with pytest.raises(FitError, match=f"{len(texts)} texts leave no word"):
         BagOfWords().fit(texts)
@@ -120,3 +128,9 @@ def test_any_text_gives_a_row_that_its_company_does_not_change(texts, cut) -> No
         parts = [part if isinstance(part, np.ndarray) else part.toarray() for part in parts]
         np.testing.assert_array_equal(np.vstack(parts), whole)
         assert np.isfinite(whole).all()
+
+
+def test_vocabularies_of_old_models_count_korean_words_whole() -> None:
+    old = Vocabulary(("커피를",), np.array([1]), 1)
+    assert old.count(["커피를 커피"]).toarray().tolist() == [[1]]
+    assert BagOfWords().fit(["커피를"]).vocabulary.count(["커피"]).sum() == 1

@@ -55,3 +55,19 @@ def test_any_text_gives_clean_tokens_whatever_its_normal_form(text) -> None:
 def test_spaced_words_are_their_own_tokens(words) -> None:
     assert tokenise(" ".join(words)) == words
     assert tokenise(", ".join(words).upper()) == words
+
+
+def test_korean_words_meet_whatever_particle_they_carry() -> None:
+    assert tokenise("커피를 마시는 고양이") == ["커피", "피를", "마시", "시는", "고양", "양이"]
+    assert set(tokenise("커피")) & set(tokenise("커피를")) == {"커피"}
+    assert tokenise("손 USB케이블") == ["손", "usb", "케이", "이블"]
+    assert tokenise("커피를 마시는", korean_pairs=False) == ["커피를", "마시는"]
+    decomposed = "\u110f\u1165\u1111\u1175"  # the same word as separate letters
+    assert tokenise(decomposed) == ["커피"]
+
+
+def test_every_unspaced_script_is_cut_in_pairs() -> None:
+    assert tokenise("東京都") == ["東京", "京都"]
+    assert tokenise("コーヒー") == ["コー", "ーヒ", "ヒー"]
+    thai = tokenise("กาแฟเย็น")
+    assert len(thai) > 3 and set(tokenise("กาแฟ")) <= set(thai)

@@ -11,7 +11,8 @@ import numpy as np
 from diptych.arrays import Singles
 from diptych.data.modality import Kind
 from diptych.features.contract import Block, Picture
-from diptych.features.image.pretrained import batches, check_hash, file_hash, required
+from diptych.features.image.pretrained import batches
+from diptych.features.weights import check_hash, file_hash, required
 from diptych.progress import Progress, silent
 from diptych.state import stateful
 
@@ -65,10 +66,11 @@ class EfficientNetLite0:
     Pictures are resized to 224 × 224 and become (rgb − 127) / 128. Nothing is learned from the items.
 
     Attributes:
-        batch_size: pictures that pass through the network at once.
+        batch_size: pictures that pass through the network at once; with more than one, a row's last digits depend on
+            how many they are, and no time is saved.
     """
 
-    batch_size: int = 16
+    batch_size: int = 1
 
     learns: ClassVar[bool] = False
 

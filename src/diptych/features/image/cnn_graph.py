@@ -9,7 +9,7 @@ import numpy as np
 
 from diptych.features.image.cnn import _INSTALLATION, _MIDDLE, _RANGE, _SIDE, CnnEncoder, _network
 from diptych.features.image.onnx_encoder import OnnxEncoder, OnnxExtractor
-from diptych.features.image.pretrained import required
+from diptych.features.weights import required
 
 _OPSET = 18
 _WHITE = 255.0

@@ -10,17 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 
-import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from diptych.errors import DataError
 from diptych.features.contract import Picture
+from diptych.features.image.pixels import SHORTER_SIDE, to_picture
+from diptych.features.image.svg import SvgError, draw_svg, looks_like_svg
+from diptych.features.image_formats import conversion_advice, foreign_format
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO", "TGA")
 """What is decoded. Others of Pillow's formats start programs or follow addresses, and stay closed."""
 
-_DRAFT_SIDE = 512
-_SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
+_BYTES_PER_PIXEL = {"JPEG": 6, "TIFF": 8, "WEBP": 16, "AVIF": 20, "JPEG2000": 24}
+_OTHERS_BYTES_PER_PIXEL = 4
 
 
 class PictureError(DataError):
@@ -34,17 +36,19 @@ class Limits:
     Attributes:
         max_pixels: width times height, as the header claims before anything is decoded.
         max_bytes: of the file.
+        max_side: width and height each, as the header claims.
     """
 
     max_pixels: int = 100_000_000
     max_bytes: int = 200 * 2**20
+    max_side: int = 30_000
 
 
 def decode_picture(data: bytes, limits: Limits | None = None) -> Picture:
     """Decode a file's content.
 
-    Large JPEGs are decoded at a half, a quarter or an eighth of their size, as long as both sides keep 512 pixels:
-    many times faster, and what features look at is smaller still.
+    Large images are decoded at a fraction of their size, as long as both sides keep 512 pixels: JPEGs many times
+    faster, all of them in little memory, and what features look at is smaller still.
 
     Raises:
         PictureError: when it is no picture, is damaged, or exceeds the limits.
@@ -54,10 +58,15 @@ def decode_picture(data: bytes, limits: Limits | None = None) -> Picture:
         raise PictureError("the file is empty")
     if len(data) > limits.max_bytes:
         raise PictureError(f"the file has {len(data):,} bytes; at most {limits.max_bytes:,} are allowed")
+    if looks_like_svg(data):
+        try:
+            return draw_svg(data)
+        except SvgError as error:
+            raise PictureError(str(error)) from None
     try:
         with _guarded(limits), Image.open(BytesIO(data), formats=_available()) as image:
             _check_size(image, limits)
-            image.draft(None, (_DRAFT_SIDE, _DRAFT_SIDE))
+            image.draft(None, (SHORTER_SIDE, SHORTER_SIDE))
             image.load()
             return to_picture(image)
     except PictureError:
@@ -70,18 +79,13 @@ def decode_picture(data: bytes, limits: Limits | None = None) -> Picture:
         raise PictureError(f"cannot be decoded: {_sentence(error)}") from None
 
 
-def to_picture(image: Image.Image) -> Picture:
-    """An opened picture, of whatever mode, as height × width × 3 bytes."""
-    upright = _upright(image)
-    if upright.mode in _SIXTEEN_BITS:
-        return _grey(np.asarray(upright).astype(np.float32) / 257)
-    if upright.mode in ("I", "F"):
-        return _grey(_to_byte_range(np.asarray(upright).astype(np.float32)))
-    if upright.has_transparency_data:
-        rgba = upright.convert("RGBA")
-        white = Image.new("RGBA", rgba.size, "white")
-        upright = Image.alpha_composite(white, rgba)
-    return np.ascontiguousarray(np.asarray(upright.convert("RGB"), dtype=np.uint8))
+def decoding_bytes(image: Image.Image) -> int:
+    """The memory that decoding an opened image takes at most, by its format and the size its header claims.
+
+    Some decoders keep several copies of all pixels; the figures are measured, with room for unusual files.
+    """
+    width, height = image.size
+    return width * height * _BYTES_PER_PIXEL.get(image.format or "", _OTHERS_BYTES_PER_PIXEL)
 
 
 @contextmanager
@@ -110,33 +114,16 @@ def _check_size(image: Image.Image, limits: Limits) -> None:
         raise PictureError(
             f"the picture claims {width:,} × {height:,} pixels; at most {limits.max_pixels:,} are allowed"
         )
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    """Turned and mirrored as its EXIF says; where that cannot be read, as it is."""
-    try:
-        return ImageOps.exif_transpose(image)
-    except Exception:  # damaged metadata is no reason to lose the picture
-        return image
-
-
-def _to_byte_range(values: np.ndarray) -> np.ndarray:
-    """Bring numbers without a stated range to 0…255 by the smallest usual range that holds them."""
-    values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0).clip(min=0.0)
-    top = float(values.max(initial=0.0))
-    fractions = top <= 1.0 and bool((values != np.floor(values)).any())
-    if fractions:
-        return values * 255
-    if top <= 255:
-        return values
-    return values / 257 if top <= 65535 else values * (255 / top)
-
-
-def _grey(values: np.ndarray) -> Picture:
-    return np.repeat(np.rint(values).clip(0, 255).astype(np.uint8)[:, :, None], 3, axis=2)
+    if max(width, height) > limits.max_side:
+        raise PictureError(
+            f"the picture claims {width:,} × {height:,} pixels; a side may have {limits.max_side:,} at most"
+        )
 
 
 def _beginning(data: bytes) -> str:
+    foreign = foreign_format(data[:64])
+    if foreign is not None:
+        return f"the file {conversion_advice(foreign)}"
     start = data[:24].decode("ascii", errors="replace")
     return "it holds text" if start.isascii() and start.isprintable() else "its first bytes are of no known format"
 

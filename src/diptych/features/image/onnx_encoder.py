@@ -13,7 +13,8 @@ from diptych.data.modality import Kind
 from diptych.errors import ConfigError
 from diptych.features.contract import Block, Picture
 from diptych.features.image.onnx_graph import PictureInput, as_rows, output_name, picture_input
-from diptych.features.image.pretrained import batches, check_hash, file_hash, required
+from diptych.features.image.pretrained import batches
+from diptych.features.weights import check_hash, file_hash, required
 from diptych.progress import Progress, silent
 from diptych.state import stateful
 
@@ -84,7 +85,8 @@ class OnnxEncoder:
         mean: of each colour; ImageNet's unless the encoder says otherwise.
         std: of each colour.
         output: which output to read, the first if not given.
-        batch_size: pictures that pass through at once.
+        batch_size: pictures that pass through at once; with more than one, a row's last digits may depend on how many
+            they are.
     """
 
     path: str
@@ -92,7 +94,7 @@ class OnnxEncoder:
     mean: Colours = IMAGENET_MEAN
     std: Colours = IMAGENET_STD
     output: str | None = None
-    batch_size: int = 16
+    batch_size: int = 1
 
     learns: ClassVar[bool] = False
 

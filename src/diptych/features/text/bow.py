@@ -51,3 +51,7 @@ class BagOfWordsExtractor:
     def __call__(self, items: Sequence[str]) -> Sparse:
         """Count the words of each text."""
         return self.vocabulary.count(items)
+
+    def knows(self, word: str) -> bool:
+        """Whether a word counts."""
+        return self.vocabulary.knows(word)

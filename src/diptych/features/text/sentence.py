@@ -50,6 +50,8 @@ class SentenceExtractor:
     package: str
     version: str
 
+    encodes: ClassVar[bool] = True
+
     @property
     def kind(self) -> Kind:
         """Dense."""

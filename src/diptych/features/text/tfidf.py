@@ -60,3 +60,7 @@ class TfIdfExtractor:
         weighted = self.vocabulary.count(items).toarray() * rarity
         lengths = np.sqrt(np.square(weighted).sum(axis=1, keepdims=True))
         return np.asarray(weighted / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+    def knows(self, word: str) -> bool:
+        """Whether a word counts."""
+        return self.vocabulary.knows(word)

@@ -2,7 +2,8 @@
 
 Words are runs of letters, digits and the marks that belong to them, after compatibility normalisation (NFKC)
 and case folding. Scripts written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give overlapping
-pairs of characters, which need no dictionary and find most words. An emoji is a token of its own.
+pairs of characters, which need no dictionary and find most words. So does Korean, inside its words: particles grow onto
+nouns, and "커피를" shares no word with "커피", but a pair. An emoji is a token of its own.
 """
 
 import re
@@ -19,6 +20,8 @@ _UNSPACED = (
 )
 """The scripts that put no space between words."""
 
+_HANGUL = ((0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97C), (0xAC00, 0xD7A3), (0xD7B0, 0xD7FB))
+
 _EMOJI = "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 _FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 _JOINER = "\u200d"
@@ -32,16 +35,25 @@ _IGNORED = re.compile(
 )
 
 
-def tokenise(text: str) -> list[str]:
+def tokenise(text: str, *, korean_pairs: bool = True) -> list[str]:
     """The tokens of a text, in order.
 
     A single cased letter or digit ("s" of "dog's", "l" of "l'arbre") says too little and is left out.
 
+    Args:
+        text: any text.
+        korean_pairs: cut Korean words into pairs of syllables; vocabularies of old models keep them whole.
+
     >>> tokenise("Zoë's Straße, 東京都 👍🏽")
     ['zoë', 'strasse', '東京', '京都', '👍']
     """
-    text = normalise(text)
-    runs, pieces, clusters = _patterns()
+    tokens = split(normalise(text), korean_pairs=korean_pairs)
+    return [token for token in tokens if len(token) > 1 or not _says_too_little(token)]
+
+
+def split(text: str, *, korean_pairs: bool = False) -> list[str]:
+    """The tokens of a normalised text, single letters and digits included."""
+    runs, pieces, clusters = _patterns(korean_pairs)
     tokens: list[str] = []
     for run in runs.findall(text):
         if run.isascii():
@@ -49,7 +61,7 @@ def tokenise(text: str) -> list[str]:
             continue
         for piece in pieces.findall(run.replace(_JOINER, "") if run[0].isalnum() else run):
             tokens.extend(_pairs(clusters.findall(piece)) if clusters.match(piece) else [piece])
-    return [token for token in tokens if len(token) > 1 or not _says_too_little(token)]
+    return tokens
 
 
 def normalise(text: str) -> str:
@@ -71,7 +83,7 @@ def _pairs(clusters: list[str]) -> list[str]:
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _patterns(korean_pairs: bool) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     r"""What finds runs in a text, pieces of one way of writing in a run, and characters with their marks in a piece.
 
     The marks are gathered from the Unicode tables, because `\w` knows none: it would cut हिन्दी in four.
@@ -79,7 +91,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     mark = _class(point for point in range(0x300, 0x20000) if unicodedata.category(chr(point))[0] == "M")
     base = _class(
         point
-        for first, last in _UNSPACED
+        for first, last in sorted(_UNSPACED + (_HANGUL if korean_pairs else ()))
         for point in range(first, last + 1)
         if unicodedata.category(chr(point))[0] in "LN"
     )

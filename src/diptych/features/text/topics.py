@@ -10,10 +10,12 @@ from diptych.data.modality import Kind
 from diptych.errors import ConfigError
 from diptych.features.contract import Block
 from diptych.features.text.topic_inference import infer_topics
-from diptych.features.text.vocabulary import DEFAULT_MAX_DF, DEFAULT_SIZE, StopWords, Vocabulary, VocabularyRule
+from diptych.features.text.vocabulary import DEFAULT_SIZE, StopWords, Vocabulary, VocabularyRule
 from diptych.progress import Progress, silent
 from diptych.seeding import generator
 from diptych.state import stateful
+
+_MAX_DF = 0.5  # topics are made of the words that tell texts apart; function words would fill them
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Topics:
 
     topics: int = 10
     size: int = DEFAULT_SIZE
-    max_df: float = DEFAULT_MAX_DF
+    max_df: float = _MAX_DF
     stop_words: StopWords = None
     passes: int = 20
 
@@ -84,3 +86,7 @@ class TopicsExtractor:
     def __call__(self, items: Sequence[str]) -> Singles:
         """Infer the topics of each text."""
         return infer_topics(self.vocabulary.count(items), self.word_topics, self.prior).astype(np.float32)
+
+    def knows(self, word: str) -> bool:
+        """Whether a word counts."""
+        return self.vocabulary.knows(word)

@@ -17,8 +17,8 @@ from diptych.state import stateful
 
 StopWords = Literal["english"] | None
 DEFAULT_SIZE = 3_000
-DEFAULT_MAX_DF = 0.5
-"""Leave out what stands in more than half of the texts: function words of long texts, whatever their language."""
+DEFAULT_MAX_DF = 1.0
+"""Keep words however common: in a collection of watches "watch" is one, and weighting by rarity makes them light."""
 
 _REPORT_EVERY = 1_000
 
@@ -27,8 +27,8 @@ _REPORT_EVERY = 1_000
 class VocabularyRule:
     """How words are chosen.
 
-    Words are left out by how many texts they stand in rather than by a list of one language's function words;
-    scikit-learn's English list, which also holds words such as "fire" and "system", is there when asked for.
+    Words can be left out by how many texts they stand in, which knows no language, or by scikit-learn's English list,
+    which also holds words such as "fire" and "system"; neither happens unless asked for.
 
     Attributes:
         size: the largest number of words.
@@ -72,7 +72,7 @@ class VocabularyRule:
                 f"{self.max_df:.0%} of the texts and off the stop list); give more texts or a larger max_df."
             )
         words = tuple(kept[: self.size])
-        return Vocabulary(words, np.array([document_frequency[word] for word in words], dtype=np.int64), read)
+        return SyllableVocabulary(words, np.array([document_frequency[word] for word in words], dtype=np.int64), read)
 
     def _stopped(self) -> frozenset[str]:
         if self.stop_words is None:
@@ -85,7 +85,7 @@ class VocabularyRule:
 @stateful
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Words in the order of their columns, most frequent first.
+    """Words in the order of their columns, most frequent first; Korean ones are whole, as in models saved before.
 
     Attributes:
         words: the words.
@@ -104,16 +104,32 @@ class Vocabulary:
     def _column(self) -> dict[str, int]:
         return {word: column for column, word in enumerate(self.words)}
 
+    def knows(self, word: str) -> bool:
+        """Whether a word, or a part of it, is among the words."""
+        return any(token in self._column for token in self._tokens(word))
+
     def count(self, texts: Sequence[str]) -> Sparse:
         """How often each word stands in each text; other words are passed over."""
         indices: list[int] = []
         counts: list[int] = []
         starts = [0]
         for text in texts:
-            found = Counter(column for token in tokenise(text) if (column := self._column.get(token)) is not None)
+            found = Counter(column for token in self._tokens(text) if (column := self._column.get(token)) is not None)
             columns = sorted(found)
             indices.extend(columns)
             counts.extend(found[column] for column in columns)
             starts.append(len(indices))
         parts = (np.array(counts, np.int32), np.array(indices, np.int32), np.array(starts, np.int32))
         return Sparse(parts, shape=(len(texts), len(self)))
+
+    def _tokens(self, text: str) -> list[str]:
+        return tokenise(text, korean_pairs=False)
+
+
+@stateful
+@dataclass(frozen=True, eq=False)
+class SyllableVocabulary(Vocabulary):
+    """A vocabulary whose Korean words are counted by pairs of syllables."""
+
+    def _tokens(self, text: str) -> list[str]:
+        return tokenise(text)

@@ -1,0 +1,142 @@
+"""A folder with an exported encoder, as Optimum and open_clip write it: which file is what."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from diptych.errors import ConfigError, DataError
+from diptych.features.weights import file_hash, required
+
+INSTALLATION = "pip install 'diptych[onnx,text]'"
+GRAPHS = {
+    "image": ("vision_model", "visual", "image_encoder", "image_model", "vision", "clip_images", "model"),
+    "text": ("text_model", "textual", "text_encoder", "text", "clip_text", "model"),
+}
+"""What the graph of a medium is called, without `.onnx`; "model" may hold both."""
+
+_SUBFOLDERS = ("", "onnx")
+_WEIGHTS_BESIDE = ("_data", ".data")
+"""What the name of a graph whose weights are in a second file is followed by there."""
+
+
+@dataclass(frozen=True)
+class EncoderFolder:
+    """The files of an exported encoder.
+
+    Attributes:
+        path: the folder.
+    """
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: str) -> "EncoderFolder":
+        """Open a folder.
+
+        Raises:
+            DataError: when there is none.
+        """
+        if not Path(path).is_dir():
+            raise DataError(f"there is no folder {path}; give the folder an encoder was exported to.")
+        return cls(Path(path))
+
+    def graph(self, medium: str) -> Path:
+        """The graph that reads a medium.
+
+        Raises:
+            ConfigError: when there is none; the message says what was looked for and what was found.
+        """
+        for name in GRAPHS[medium]:
+            for subfolder in _SUBFOLDERS:
+                file = self.path / subfolder / f"{name}.onnx"
+                if file.is_file():
+                    return file
+        wanted = ", ".join(f"{name}.onnx" for name in GRAPHS[medium])
+        raise ConfigError(f"{self.path} has no graph that reads {medium}s (one of {wanted}); {self.found()}.")
+
+    def json(self, name: str) -> dict[str, Any] | None:
+        """The content of a JSON file; None where there is no such file.
+
+        Raises:
+            DataError: when it is no JSON object.
+        """
+        file = self.path / name
+        if not file.is_file():
+            return None
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{file} cannot be read ({error}); export the encoder again.") from None
+        if not isinstance(content, dict):
+            raise DataError(f"{file} holds a {type(content).__name__} where an object belongs; export it again.")
+        return content
+
+    def found(self) -> str:
+        """What is in the folder, for errors."""
+        names = sorted(file.relative_to(self.path).as_posix() for file in self.path.glob("*"))
+        return f"it holds {', '.join(names[:20])}" if names else "it is empty"
+
+
+def weights_beside(graph: Path) -> list[Path]:
+    """The files beside a graph that hold its weights."""
+    files = (graph.with_name(graph.name + ending) for ending in _WEIGHTS_BESIDE)
+    return [file for file in files if file.is_file()]
+
+
+def graph_hash(graph: Path) -> str:
+    """One hash of a graph and of the weights beside it."""
+    hashes = [file_hash(file) for file in (graph, *weights_beside(graph))]
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def open_graph(graph: Path, sha256: str) -> Any:  # noqa: ANN401
+    """A graph ready to run, once a process, on one thread: work is spread over processes.
+
+    Raises:
+        DataError: when the file is absent or another than the one that made the features before.
+        ConfigError: when onnxruntime is missing or cannot read it.
+    """
+    stamps = [file.stat().st_mtime_ns for file in (graph, *weights_beside(graph)) if file.exists()]
+    return _session(graph, sha256, tuple(stamps))
+
+
+@lru_cache(maxsize=4)
+def _session(graph: Path, sha256: str, _stamps: tuple[int, ...]) -> Any:  # noqa: ANN401
+    """The time of the files' last change is part of the key, so that new files are checked."""
+    runtime = required("onnxruntime", INSTALLATION)
+    found = graph_hash(graph)
+    if found != sha256:
+        raise DataError(
+            f"{graph} has the hash {found[:12]}…, but these features were made with {sha256[:12]}…; put the former "
+            "file back, or extract features and fit again."
+        )
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        if type(error).__module__.startswith("onnxruntime"):
+            raise ConfigError(f"{graph} is no ONNX file that this onnxruntime reads ({error}).") from None
+        raise
+
+
+def choose_output(session: Any, graph: Path, wanted: str | None, preferred: Sequence[str]) -> str:  # noqa: ANN401
+    """The output to read: the wanted one, else the first of the preferred ones, else the only one.
+
+    Raises:
+        ConfigError: when none of them is there.
+    """
+    names = [output.name for output in session.get_outputs()]
+    if wanted is not None and wanted not in names:
+        raise ConfigError(f"{graph} has no output '{wanted}'; it has {', '.join(names)}.")
+    chosen = wanted or next((name for name in preferred if name in names), names[0] if len(names) == 1 else None)
+    if chosen is None:
+        raise ConfigError(
+            f"{graph} has the outputs {', '.join(names)}, and none of {', '.join(preferred)}; "
+            "say which to read by ',output=NAME'."
+        )
+    return chosen

@@ -1,0 +1,163 @@
+"""What is done to an image before an exported encoder reads it, as the files beside the encoder say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from diptych.arrays import Singles
+from diptych.errors import ConfigError
+from diptych.features.contract import Picture
+from diptych.features.encoder_folder import EncoderFolder
+from diptych.features.image.descriptor import check_picture
+from diptych.state import stateful
+
+_RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+"""Pillow's numbers, which the files hold."""
+
+CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
+CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
+
+
+@stateful
+@dataclass(frozen=True)
+class Preprocessing:
+    """Resize, crop, rescale and normalise, in this order.
+
+    Attributes:
+        resize: height and width that images are resized to; a single number is the shorter side, proportions kept.
+        height: of the middle that is cut out then.
+        width: of it.
+        resample: how Pillow resizes.
+        factor: what bytes are multiplied by.
+        mean: what is then subtracted from each colour.
+        std: what each colour is then divided by.
+    """
+
+    resize: tuple[int, ...]
+    height: int
+    width: int
+    resample: str
+    factor: float
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+    def __call__(self, picture: Picture) -> Singles:
+        """An image as the encoder takes it: height × width × 3."""
+        image = Image.fromarray(check_picture(picture))
+        resampling = Image.Resampling[self.resample.upper()]
+        if len(self.resize) == 2:
+            height, width = self.resize
+        else:
+            (shortest,) = self.resize
+            scale = shortest / min(image.size)
+            width, height = (shortest if side == min(image.size) else int(side * scale) for side in image.size)
+        pixels = self._cropped(np.asarray(image.resize((width, height), resampling), dtype=np.float32))
+        values = (pixels * self.factor - np.array(self.mean)) / np.array(self.std)
+        return np.asarray(values, dtype=np.float32)
+
+    def _cropped(self, pixels: Singles) -> Singles:
+        """The middle of an image, black around it where it is smaller."""
+        missing = [max(0, wanted - have) for wanted, have in zip((self.height, self.width), pixels.shape, strict=False)]
+        padded = np.pad(pixels, [*((gap // 2, gap - gap // 2) for gap in missing), (0, 0)])
+        top, left = (padded.shape[0] - self.height) // 2, (padded.shape[1] - self.width) // 2
+        return padded[top : top + self.height, left : left + self.width]
+
+
+def read_preprocessing(folder: EncoderFolder) -> Preprocessing:
+    """Read what an encoder's own library does to images.
+
+    Raises:
+        ConfigError: when no file says so, or says something that is not known here.
+    """
+    processor = folder.json("preprocessor_config.json")
+    if processor is None:
+        processor = (folder.json("processor_config.json") or {}).get("image_processor")
+    if processor is not None:
+        return _of_transformers(processor, folder)
+    clip = folder.json("open_clip_config.json")
+    if clip is not None:
+        return _of_open_clip(clip, folder)
+    raise ConfigError(
+        f"{folder.path} says nowhere how images are prepared: it has neither preprocessor_config.json nor "
+        f"open_clip_config.json; {folder.found()}."
+    )
+
+
+def _of_transformers(config: Mapping[str, Any], folder: EncoderFolder) -> Preprocessing:
+    where = f"{folder.path / 'preprocessor_config.json'}"
+    resize = _size(config.get("size", 224), f"{where}: size")
+    if not config.get("do_resize", True):
+        raise ConfigError(f"{where}: images are not resized (do_resize is false), and an encoder takes one size.")
+    if config.get("do_center_crop", False):
+        crop = _size(config.get("crop_size", config.get("size", 224)), f"{where}: crop_size")
+        final = crop[0], crop[-1]
+    elif config.get("crop_pct") and len(resize) == 1:
+        final, resize = (resize[0], resize[0]), (int(resize[0] / float(config["crop_pct"])),)
+    else:
+        final = resize[0], resize[-1]
+        if isinstance(config.get("size", 224), int):
+            resize = final  # a bare number without a crop means a square
+    return Preprocessing(
+        resize,
+        *final,
+        _resampling(config.get("resample", 3), where),
+        float(config.get("rescale_factor", 1 / 255)) if config.get("do_rescale", True) else 1.0,
+        *_colours(config if config.get("do_normalize", True) else {}, "image_mean", "image_std", where),
+    )
+
+
+def _of_open_clip(config: Mapping[str, Any], folder: EncoderFolder) -> Preprocessing:
+    where = f"{folder.path / 'open_clip_config.json'}"
+    steps, vision = config.get("preprocess_cfg", {}), config.get("model_cfg", {}).get("vision_cfg", {})
+    size = _size(steps.get("size") or vision.get("image_size", 224), f"{where}: size")
+    height, width = size[0], size[-1]
+    mode = steps.get("resize_mode", "shortest")
+    if mode not in ("shortest", "squash"):
+        raise ConfigError(f"{where}: resize_mode is {mode!r}; 'shortest' and 'squash' are known here.")
+    named = {"image_mean": steps.get("mean", CLIP_MEAN), "image_std": steps.get("std", CLIP_STD)}
+    return Preprocessing(
+        (min(height, width),) if mode == "shortest" else (height, width),
+        height,
+        width,
+        _resampling(steps.get("interpolation", "bicubic"), where),
+        1 / 255,
+        *_colours(named, "image_mean", "image_std", where),
+    )
+
+
+def _size(size: Any, where: str) -> tuple[int, ...]:  # noqa: ANN401 - as the file has it
+    """The shorter side, or height and width."""
+    match size:
+        case int():
+            return (size,)
+        case {"shortest_edge": int(side)}:
+            return (side,)
+        case [int(height), int(width)] | {"height": int(height), "width": int(width)}:
+            return height, width
+    raise ConfigError(f"{where} is {size!r}; a number, shortest_edge, or height and width are known here.")
+
+
+def _resampling(value: Any, where: str) -> str:  # noqa: ANN401
+    name = _RESAMPLING.get(value, "") if isinstance(value, int) else str(value).lower()
+    if name == "random":
+        name = "bicubic"  # a choice for training
+    if name not in _RESAMPLING.values():
+        raise ConfigError(f"{where}: images are resized by {value!r}; {', '.join(_RESAMPLING.values())} are known.")
+    return name
+
+
+def _colours(
+    config: Mapping[str, Any], mean: str, std: str, where: str
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Mean and standard deviation of each colour; 0 and 1 where they are not said."""
+    found = []
+    for name, usual in ((mean, 0.0), (std, 1.0)):
+        values = config.get(name, usual)
+        values = [values] * 3 if isinstance(values, int | float) else list(values)
+        if len(values) != 3 or (name == std and min(values) <= 0):
+            raise ConfigError(f"{where}: {name} is {values}; three numbers are needed, those of std above 0.")
+        found.append((float(values[0]), float(values[1]), float(values[2])))
+    return found[0], found[1]

