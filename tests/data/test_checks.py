@@ -36,7 +36,7 @@ def dense(row=1, column=2, value=np.nan):
             r"says for 3 items whether they have it; there are 4",
         ),
         (ModalityRows("dense", np.ones((0, 2)), np.zeros(4, bool)), r"no item has 'm'"),
-        (ModalityRows("words", np.ones((4, 2))), r"kind 'words'; it must be one of dense, counts"),
+        (ModalityRows("words", np.ones((4, 2))), r"kind 'words' is unknown; it must be one of dense, counts"),
         (ModalityRows("dense", np.full((4, 2), "x")), r"features must be real numbers"),
         (ModalityRows("dense", np.ones((4, 2), complex)), r"features must be real numbers"),
     ],

@@ -124,7 +124,7 @@ def test_an_item_of_which_nothing_is_left_is_left_out(hostile) -> None:
     assert made.dataset.ids.tolist() == ["good1.png", "good2.png"]
     assert made.dataset.classes == ("a",)
     assert [str(p) for p in made.report.problems if p.kind == "row"] == [
-        "pairs.csv, line 3: has neither a picture nor a text that can be used, and is left out"
+        "pairs.csv, line 3: has neither an image nor a text that can be used, and is left out"
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_broken_picture_can_be_fatal(hostile, name) -> None:
 
 def test_nothing_usable_at_all_is_an_error(hostile) -> None:
     (hostile / "pairs.csv").write_text("image\nempty.jpg\ntext.jpg\n")
-    with pytest.raises(DataError, match=r"no item has a picture .* the first problem: empty.jpg: the file is empty"):
+    with pytest.raises(DataError, match=r"no item has an image .* the first problem: empty.jpg: the file is empty"):
         ingest(options(hostile, columns={"text": "-"}))
 
 
@@ -164,3 +164,20 @@ def test_a_strange_picture_that_a_feature_cannot_bear_is_broken_too(hostile, mon
         "nine.png: its features hold a value that is not finite",
     ]
     assert made.dataset.has("image").tolist() == [True, False, False, True]
+
+
+def test_drawings_are_images_and_what_is_not_decoded_says_why(hostile) -> None:
+    (hostile / "icon.svg").write_text(
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><rect width='5' height='5'/></svg>"
+    )
+    (hostile / "bad.svg").write_text(
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><image href='/etc/x.png'/></svg>"
+    )
+    (hostile / "phone.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0")
+    lines = [f"{name},some words" for name in ("icon.svg", "bad.svg", "phone.heic", *GOOD)]
+    (hostile / "pairs.csv").write_text("\n".join(["image,text", *lines]))
+    made = ingest(options(hostile))
+    assert made.report.with_modality == {"image": 1 + len(GOOD), "text": 3 + len(GOOD)}
+    reasons = {problem.where: problem.reason for problem in made.report.problems}
+    assert "refers to something outside it" in reasons["bad.svg"]
+    assert "is HEIC, which is not decoded; convert it to JPEG or PNG" in reasons["phone.heic"]

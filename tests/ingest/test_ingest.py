@@ -67,7 +67,7 @@ def test_labels_of_all_kinds(options) -> None:
     )
     changed = replace(options, pairs=options.pairs.parent / "t.csv", features={"image": "gist", "text": "bow"})
     with pytest.raises(DataError, match="--missing-label -1"):
-        ingest(changed)
+        ingest(replace(changed, columns={"label": "label"}))
     dataset = ingest(replace(changed, missing_label="-1", label_separator=";")).dataset
     assert dataset.classes == ("2", "10")
     assert dataset.items.column("label").to_pylist() == [["2"], None, ["10", "2"]]
@@ -196,7 +196,7 @@ def test_what_is_missing_is_told(with_options, tmp_path) -> None:
     with pytest.raises(DataError, match="there is no"):
         ingest(with_options(pairs=tmp_path / "gone.csv"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"none of the 30 pictures is in .*images/000.png: is not there. Is --images"):
+    with pytest.raises(DataError, match=r"none of the 30 images is in .*images/000.png: is not there. Is --images"):
         ingest(with_options(images=tmp_path / "empty"))
     with pytest.raises(ConfigError, match="workers is -1"):
         ingest(with_options(), workers=-1)
@@ -205,5 +205,5 @@ def test_what_is_missing_is_told(with_options, tmp_path) -> None:
         ingest(with_options())
     ingest(with_options(overwrite=True))
     shutil.rmtree(tmp_path / "raw" / "images")
-    with pytest.raises(DataError, match="none of the 30 pictures"):
+    with pytest.raises(DataError, match="none of the 30 images"):
         ingest(with_options(overwrite=True))

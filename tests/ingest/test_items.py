@@ -31,13 +31,61 @@ def test_rows_of_one_picture_are_one_item() -> None:
     assert not gathered.problems
 
 
+def test_texts_are_cleaned_and_captions_that_repeat_stay() -> None:
+    """A caption that two people wrote counts twice, as the release of a data set has it."""
+    (item,) = gather(
+        [{"image": "a", "text": ["<b>one</b> &amp; two", "x &lt; 3", "x < 3"], "label": "A &amp; B"}]
+    ).items.values()
+    assert item.texts == ("one & two", "x < 3", "x < 3") and item.label == "A & B"
+
+
+def test_several_columns_are_one_text() -> None:
+    columns = Columns("image", ("title", "text", "tags"))
+    rows = [
+        {"image": "a", "title": "Mug", "text": "A mug of clay", "tags": ["red", "clay"]},
+        {"image": "b", "title": "A mug", "text": "A mug of tin"},
+        {"image": "c", "title": "Cup", "text": None},
+    ]
+    table = Table("t.csv", ("image", "title", "text", "tags"), [Row(n, cells) for n, cells in enumerate(rows, start=2)])
+    items = gather_items(table, columns).items.values()
+    assert [item.texts for item in items] == [("Mug\nA mug of clay\nred\nclay",), ("A mug of tin",), ("Cup",)]
+    assert [item.metadata["title"] for item in items] == ["Mug", "A mug", "Cup"]
+
+
+def test_other_columns_keep_their_types() -> None:
+    """Numbers are numbers, codes with zeros in front are not, lists stay lists, and what is too long goes."""
+    rows = [
+        {"image": f"{n}", "price": f"{n}.5", "stock": str(n), "code": f"00{n}", "new": "True", "tags": '["a", "b"]'}
+        | {"mixed": n if n else "x", "label_x": None, "long": "y" * 20_000 if n else "short", "has_x": n, "media": "m"}
+        for n in range(3)
+    ]
+    table = Table("t.csv", tuple(rows[0]), [Row(n, cells) for n, cells in enumerate(rows, start=2)])
+    gathered = gather_items(table, Columns("image"))
+    assert gathered.items["1"].metadata == {
+        "price": 1.5,
+        "stock": 1,
+        "code": "001",
+        "new": True,
+        "tags": ["a", "b"],
+        "mixed": "1",
+        "long": None,
+        "x_column": 1,
+        "media_column": "m",
+    }
+    assert [str(problem) for problem in gathered.problems] == [
+        "t.csv, column 'has_x': has a name that is reserved and is kept as 'x_column'",
+        "t.csv, column 'media': has a name that is reserved and is kept as 'media_column'",
+        "t.csv, column 'long': has 2 values of more than 10,000 bytes, which are left out",
+    ]
+
+
 def test_an_id_column_decides_what_belongs_together() -> None:
     columns = Columns("image", "text", id="id")
     rows = [{"id": 1, "image": "a.jpg", "text": "x"}, {"id": 2, "image": "a.jpg"}, {"id": 1, "image": "z.jpg"}]
     gathered = gather(rows, columns)
     assert list(gathered.items) == ["1", "2"]
     (problem,) = gathered.problems
-    assert problem.kind == "row" and problem.reason == "has the id '1' of t.csv, line 2 but another picture"
+    assert problem.kind == "row" and problem.reason == "has the id '1' of t.csv, line 2 but another image"
 
 
 def test_missing_parts_and_empty_rows() -> None:
@@ -45,7 +93,7 @@ def test_missing_parts_and_empty_rows() -> None:
     first, second = gathered.items.values()
     assert (first.id, first.picture, first.texts) == ("row-2", None, ("alone",))
     assert (second.id, second.picture, second.texts) == ("b.jpg", "b.jpg", ())
-    assert [str(problem) for problem in gathered.problems] == ["t.csv, line 4: has neither a picture nor a text"]
+    assert [str(problem) for problem in gathered.problems] == ["t.csv, line 4: has neither an image nor a text"]
 
 
 def test_rows_that_disagree_are_noted() -> None:

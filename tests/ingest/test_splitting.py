@@ -21,10 +21,10 @@ def test_given_splits_are_mapped() -> None:
     assert split_named("holiday") is None
 
 
-@pytest.mark.parametrize(("word", "found"), [("holiday", "the split 'holiday'"), (None, "no split")])
-def test_an_item_without_a_known_split_is_named(word, found) -> None:
-    with pytest.raises(DataError, match=f"line 1 has {found}; .*--split-shares"):
-        assign_splits(items(["train", word]), [[]] * 2, None, 0)
+def test_an_item_of_an_unknown_split_is_named_and_one_without_is_a_training_item() -> None:
+    with pytest.raises(DataError, match=r"line 1 has the split 'holiday'; .*--split-shares"):
+        assign_splits(items(["train", "holiday"]), [[]] * 2, None, 0)
+    assert assign_splits(items(["test", None]), [[]] * 2, None, 0) == ["test", "train"]
 
 
 def test_drawn_splits_have_the_shares_in_every_class() -> None:

@@ -80,7 +80,7 @@ def test_broken_json_lines_are_listed(tmp_path) -> None:
     assert table.rows[1].cells["text"] == "a\u2028b"
     assert table.columns == ("image", "text")
     reasons = [problem.reason for problem in table.problems]
-    assert reasons[0].startswith("is not valid JSON") and reasons[1] == "holds a list instead of an object"
+    assert reasons[0].startswith("is not valid JSON") and reasons[1] == "holds a list, no object"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,6 @@ def test_broken_json_lines_are_listed(tmp_path) -> None:
         ("t.xlsx", b"x", "does not end like a table"),
         ("t.csv", b"", "is empty"),
         ("t.csv", b"image,text\n", "holds no row that can be read"),
-        ("t.csv", b"image,image\na,b\n", "two columns named 'image'"),
         ("t.jsonl", b"{", r"holds no row that can be read \(t.jsonl, line 1: is not valid JSON"),
         ("t.parquet", b"PAR1", "cannot be read as Parquet"),
         ("t.parquet", b"", "cannot be read as Parquet"),

@@ -2,7 +2,7 @@
 
 from diptych.data.dataset import SPLITS, Dataset
 from diptych.data.labels import UNLABELLED, Labels
-from diptych.data.modality import Kind, Modality, ModalityRows
+from diptych.data.modality import Kind, KindBlock, Modality, ModalityRows, join_kinds, kind_blocks
 from diptych.data.partition import Partition
 from diptych.data.protocol import Protocol, TrainingData, training_data
 from diptych.data.splits import stratified_split
@@ -14,12 +14,15 @@ __all__ = [
     "Dataset",
     "Draft",
     "Kind",
+    "KindBlock",
     "Labels",
     "Modality",
     "ModalityRows",
     "Partition",
     "Protocol",
     "TrainingData",
+    "join_kinds",
+    "kind_blocks",
     "stratified_split",
     "training_data",
     "write_dataset",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.data.modality import KINDS, ModalityRows
+from diptych.data.modality import ModalityRows, kind_blocks
 from diptych.errors import DataError
 
 _CHUNK_ROWS = 8192
@@ -15,12 +15,14 @@ _LARGEST_COUNT = np.float64(np.iinfo(np.int32).max)  # counts are stored as int3
 def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
     """Refuse a modality of the wrong shape, with non-finite values, or with impossible counts."""
     values, origin = rows.values, rows.origin
-    if rows.kind not in KINDS:
-        raise DataError(f"{origin}: modality '{name}' has kind {rows.kind!r}; it must be one of {', '.join(KINDS)}.")
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
             f"{origin}: '{name}' has shape {values.shape}; it needs one row per item and at least one column."
         )
+    try:
+        blocks = kind_blocks(rows.kind, values.shape[1])
+    except DataError as error:
+        raise DataError(f"{origin}: modality '{name}': {error}") from None
     present = np.arange(len(ids)) if rows.present is None else np.flatnonzero(rows.present)
     if rows.present is not None and len(rows.present) != len(ids):
         raise DataError(
@@ -35,12 +37,16 @@ def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
         raise DataError(f"{origin}: no item has '{name}'; leave the modality out.")
     for start in range(0, values.shape[0], _CHUNK_ROWS):
         chunk = values[start : start + _CHUNK_ROWS]
-        wrong = _first_wrong(chunk, counts=rows.kind == "counts")
-        if wrong is not None:
+        for block in blocks:
+            part = chunk if len(blocks) == 1 else chunk[:, block.start : block.stop]
+            wrong = _first_wrong(part, counts=block.kind == "counts")
+            if wrong is None:
+                continue
             row, column, problem = wrong
             position = int(present[start + row])
             raise DataError(
-                f"{origin}: row {position} (item '{ids[position]}'), column {column} of '{name}' {problem}."
+                f"{origin}: row {position} (item '{ids[position]}'), column {block.start + column} of '{name}' "
+                f"{problem}."
             )
 
 

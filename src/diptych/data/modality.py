@@ -1,12 +1,76 @@
 """What one modality of a dataset is: its kind, its dimension and its rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from diptych.arrays import Booleans, Features
+from diptych.errors import DataError
 
-Kind = Literal["dense", "counts"]
-KINDS: tuple[Kind, ...] = ("dense", "counts")
+BlockKind = Literal["dense", "counts"]
+Kind = str
+"""What the columns of a row are: "dense" or "counts", or blocks of both such as "counts:3000+dense:384"."""
+
+KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
+
+
+@dataclass(frozen=True)
+class KindBlock:
+    """A run of columns of one kind.
+
+    Attributes:
+        kind: "dense" or "counts".
+        start: the first column.
+        stop: one past the last.
+    """
+
+    kind: BlockKind
+    start: int
+    stop: int
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return self.stop - self.start
+
+
+def join_kinds(parts: Sequence[tuple[Kind, int]]) -> Kind:
+    """The kind of rows put side by side, from the kind and the width of each part.
+
+    >>> join_kinds([("counts", 3000), ("dense", 384)])
+    'counts:3000+dense:384'
+    >>> join_kinds([("dense", 10), ("dense", 20)])
+    'dense'
+    """
+    blocks = [block for kind, width in parts for block in kind_blocks(kind, width)]
+    kinds = {block.kind for block in blocks}
+    return kinds.pop() if len(kinds) == 1 else "+".join(f"{block.kind}:{block.width}" for block in blocks)
+
+
+def kind_blocks(kind: Kind, dimension: int) -> tuple[KindBlock, ...]:
+    """The runs of columns that a kind names, in rows of so many columns.
+
+    >>> [block.kind for block in kind_blocks("counts:2+dense:3", 5)]
+    ['counts', 'dense']
+
+    Raises:
+        DataError: when the kind is unknown or its blocks have another width.
+    """
+    if kind in KINDS:
+        return (KindBlock(kind, 0, dimension),)
+    blocks: list[KindBlock] = []
+    for part in kind.split("+"):
+        name, _, width = part.partition(":")
+        if name not in KINDS or not width.isdecimal() or int(width) < 1:
+            raise DataError(
+                f"the kind {kind!r} is unknown; it must be one of {', '.join(KINDS)}, or blocks such as "
+                "'counts:3000+dense:384'."
+            )
+        start = blocks[-1].stop if blocks else 0
+        blocks.append(KindBlock(name, start, start + int(width)))
+    if blocks[-1].stop != dimension:
+        raise DataError(f"the kind {kind!r} describes {blocks[-1].stop} columns, but there are {dimension}.")
+    return tuple(blocks)
 
 
 @dataclass(frozen=True)
@@ -15,7 +79,8 @@ class Modality:
 
     Attributes:
         name: how code and users call it: "image", "text", or any other word.
-        kind: "dense" for real numbers, "counts" for non-negative whole numbers kept sparse.
+        kind: "dense" for real numbers, "counts" for non-negative whole numbers kept sparse, or blocks of both, which
+            are kept dense (see `join_kinds`).
         dimension: the length of one row.
         items: how many items have this modality.
     """
@@ -26,9 +91,14 @@ class Modality:
     items: int
 
     @property
+    def blocks(self) -> tuple[KindBlock, ...]:
+        """The runs of columns of one kind."""
+        return kind_blocks(self.kind, self.dimension)
+
+    @property
     def file(self) -> str:
         """The file inside the dataset's folder that holds the rows of the items that have it."""
-        return f"{self.name}.npy" if self.kind == "dense" else f"{self.name}.npz"
+        return f"{self.name}.npz" if self.kind == "counts" else f"{self.name}.npy"
 
 
 @dataclass(frozen=True)

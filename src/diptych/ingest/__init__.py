@@ -1,6 +1,6 @@
-"""From files to a dataset: tables and trees of pictures and texts, read with patience, described in parallel."""
+"""From files to a dataset: tables, folders and archives of images and texts, understood, cleaned and described."""
 
-from diptych.ingest.columns import Columns
+from diptych.ingest.columns import Columns, ColumnUse
 from diptych.ingest.media import media_of
 from diptych.ingest.opening import open_pictures
 from diptych.ingest.options import IngestOptions
@@ -9,9 +9,12 @@ from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.report import IngestReport, Problem
 from diptych.ingest.run import Ingested, ingest
 from diptych.ingest.splitting import SplitShares
+from diptych.ingest.understanding import ImageFacts, Understanding, understand, understanding_of
 
 __all__ = [
+    "ColumnUse",
     "Columns",
+    "ImageFacts",
     "IngestOptions",
     "IngestReport",
     "Ingested",
@@ -20,8 +23,11 @@ __all__ = [
     "Plan",
     "Problem",
     "SplitShares",
+    "Understanding",
     "ingest",
     "media_of",
     "open_pictures",
     "plan_ingest",
+    "understand",
+    "understanding_of",
 ]

@@ -43,10 +43,10 @@ def assemble(
     kept = np.logical_or.reduce([outcome.present for outcome in outcomes])
     if not kept.any():
         first = next(problem for outcome in outcomes for problem in outcome.problems)
-        raise DataError(f"no item has a picture or a text that can be used; the first problem: {first}.")
+        raise DataError(f"no item has an image or a text that can be used; the first problem: {first}.")
     problems = [*plan.problems, *(problem for outcome in outcomes for problem in outcome.problems)]
     problems += [
-        Problem("row", item.where, "has neither a picture nor a text that can be used, and is left out")
+        Problem("row", item.where, "has neither an image nor a text that can be used, and is left out")
         for item, keep in zip(plan.items, kept, strict=True)
         if not keep
     ]
@@ -61,8 +61,8 @@ def assemble(
         for outcome in usable
     }
     report = IngestReport(
-        items=int(kept.sum()),
-        with_modality={outcome.units.modality: int(outcome.present.sum()) for outcome in usable},
+        items=_documents(plan, kept),
+        with_modality={outcome.units.modality: _documents(plan, outcome.present) for outcome in usable},
         columns=plan.columns.to_json(),
         problems=problems,
     )
@@ -76,6 +76,11 @@ def assemble(
     finished = work.path / "dataset"
     shutil.rmtree(finished, ignore_errors=True)  # what a kill left of it
     return _publish(write_dataset(finished, draft), plan), report
+
+
+def _documents(plan: Plan, marked: Booleans) -> int:
+    """How many documents have an item that is marked: several captions of one image are one."""
+    return len({plan.items[number].document for number in np.flatnonzero(marked).tolist()})
 
 
 def _publish(finished: Dataset, plan: Plan) -> Dataset:
@@ -140,6 +145,10 @@ def _draft(plan: Plan, kept: Integers, present: dict[str, Booleans]) -> Draft:
     used = {name for names in labels for name in names}
     has_picture = present.get("image", np.zeros(len(plan.items), dtype=np.bool_))
     pictures = [plan.places[plan.place_of_item[n]].name if has_picture[n] else None for n in kept]
+    others = {
+        name: [item.metadata.get(name) for item in items]
+        for name in dict.fromkeys(name for item in plan.items for name in item.metadata)
+    }
     return Draft(
         name=options.name or options.out.resolve().name,
         ids=[item.id for item in items],
@@ -148,7 +157,7 @@ def _draft(plan: Plan, kept: Integers, present: dict[str, Booleans]) -> Draft:
         classes=[name for name in plan.classes if name in used],
         modalities={},
         documents=[item.document for item in items],
-        metadata={"media": pictures, "text": [item.texts[0] if item.texts else None for item in items]},
+        metadata={"media": pictures, "text": [item.texts[0] if item.texts else None for item in items], **others},
         source=_source(plan),
         origin=options.pairs.name,
     )

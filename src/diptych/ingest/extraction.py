@@ -11,6 +11,7 @@ from diptych.arrays import Integers
 from diptych.errors import DataError
 from diptych.features import Pipeline
 from diptych.ingest.plan import Plan
+from diptych.ingest.row_cache import rows_folder, trim
 from diptych.ingest.shards import read_shard, shard_path
 from diptych.ingest.work_folder import WorkFolder
 from diptych.ingest.workers import Setting, Task, run_tasks
@@ -53,8 +54,15 @@ def units_of(plan: Plan, pipeline: Pipeline) -> list[Units]:
     return [units for units in found if len(units.units)]
 
 
-def extract(plan: Plan, everything: Sequence[Units], work: WorkFolder, workers: int, progress: Progress) -> None:
-    """Make the shards that are not there yet, of one modality after the other."""
+def extract(
+    plan: Plan, everything: Sequence[Units], work: WorkFolder, workers: int, progress: Progress
+) -> dict[str, int]:
+    """Make the shards that are not there yet, of one modality after the other.
+
+    Returns:
+        By modality, how many of their units an earlier ingest had described already.
+    """
+    reused = {units.modality: 0 for units in everything}
     options = plan.options
     waiting: list[Task] = []
     pace = {units.modality: _Pace(f"{units.modality} features", len(units.units), progress) for units in everything}
@@ -65,17 +73,26 @@ def extract(plan: Plan, everything: Sequence[Units], work: WorkFolder, workers: 
         else:
             waiting.append(task)
     setting = Setting(
-        work.pipeline, work.shards, plan.source_path, plan.source_kind, options.max_pixels, options.max_bytes
+        work.pipeline,
+        work.shards,
+        plan.source_path,
+        plan.source_kind,
+        options.max_pixels,
+        options.max_bytes,
+        rows_folder() if options.reuse else None,
     )
     if not waiting:
-        return
+        return reused
     pace[waiting[0].modality].start(time.perf_counter())
     last = time.perf_counter()
-    for task, count in run_tasks(waiting, setting, min(workers, len(waiting))):
+    for task, known in run_tasks(waiting, setting, workers):
         _check_broken(plan, task, work)
+        reused[task.modality] += known
         pace[task.modality].start(last)
         last = time.perf_counter()
-        pace[task.modality].advance(count)
+        pace[task.modality].advance(len(task.units))
+    trim(setting.cache)
+    return reused
 
 
 class _Pace:
@@ -96,7 +113,7 @@ class _Pace:
         """So many more are done."""
         self.done += count
         self._fresh += count
-        rate = self._fresh / (time.perf_counter() - self._started)
+        rate = self._fresh / max(time.perf_counter() - self._started, 1e-6)
         self._progress(self._stage, self.done, self._total, {"per second": rate})
 
 

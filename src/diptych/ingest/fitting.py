@@ -1,18 +1,25 @@
 """Learn the features from items of the training split alone."""
 
+import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from diptych.data.fingerprint import hash_records
 from diptych.errors import DataError
-from diptych.features import Pipeline, fit_pipeline, load_pipeline, save_pipeline
-from diptych.ingest.picture_sources import Place
+from diptych.features import FittedModality, Pipeline, fit_pipeline, load_pipeline, make_feature, save_pipeline
+from diptych.features.composition import learns
+from diptych.ingest.picture_sources import Place, hash_places
 from diptych.ingest.plan import Plan
+from diptych.ingest.row_cache import features_code, library_versions, rows_folder
 from diptych.progress import Progress
 from diptych.seeding import generator
+
+_MOST_FITTED = 20
 
 
 def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
@@ -28,13 +35,44 @@ def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
         raise DataError(f"{plan.options.pairs} gives neither a picture nor a text to make features of.")
     if "train" not in plan.splits:
         raise DataError(f"{plan.options.pairs} has no training item to learn features from; see --split-shares.")
-    items: dict[str, Iterable[Any]] = {}
-    for name in features:
-        items[name] = _training_pictures(plan) if name == "image" else _training_texts(plan)
-    with threadpool_limits(1):
-        pipeline = fit_pipeline(features, items, seed=plan.options.seed, progress=progress)
+    parts = {name: _fitted(plan, name, written, progress) for name, (_, written) in features.items()}
+    pipeline = Pipeline(parts)
     save_pipeline(pipeline, folder)
     return pipeline
+
+
+def _fitted(plan: Plan, medium: str, written: str, progress: Progress) -> FittedModality:
+    """Fit one medium's features; what was learned of the same images before is taken from the cache."""
+    kept = fitted_folder(plan, written) if medium == "image" and learns(make_feature(medium, written)) else None
+    if kept is not None and kept.exists():
+        with suppress(DataError):
+            return load_pipeline(kept).of(medium)
+    items: Iterable[Any] = _training_pictures(plan) if medium == "image" else _training_texts(plan)
+    with threadpool_limits(1):
+        fitted = fit_pipeline({medium: (medium, written)}, {medium: items}, seed=plan.options.seed, progress=progress)
+    if kept is not None:
+        with suppress(OSError, DataError):
+            save_pipeline(fitted, kept, overwrite=True)
+            _trim(kept.parent)
+    return fitted.of(medium)
+
+
+def fitted_folder(plan: Plan, written: str) -> Path | None:
+    """Where image features that were learned from these very images are kept; None where nothing is kept."""
+    root = rows_folder() if plan.options.reuse else None
+    if root is None:
+        return None
+    options = plan.options
+    read = [str(plan.source_path), plan.source_stamp, hash_places(training_places(plan))]
+    decided = [written, read, options.seed, options.max_pixels, options.max_bytes, library_versions(), features_code()]
+    return root.parent / "features" / hash_records(decided)
+
+
+def _trim(folder: Path) -> None:
+    """Keep what was learned last."""
+    entries = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in entries[_MOST_FITTED:]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def find_pipeline(folder: Path) -> Path:

@@ -1,14 +1,23 @@
-"""From rows of a table to items: one for each picture, with all its captions, however the table lays them out."""
+"""From rows of a table to items: one for each image, with all its captions, however the table lays them out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from diptych.features import clean_text
+from diptych.ingest.column_content import image_names, is_address, values_of
 from diptych.ingest.columns import Columns
+from diptych.ingest.image_finding import ImageFinder
+from diptych.ingest.metadata import kept_name, typed_columns
+from diptych.ingest.picture_sources import RefusedNameError
 from diptych.ingest.report import Problem
 from diptych.ingest.tables import Row, Table
 
 Captions = Literal["join", "first", "each"]
+ALL_COLUMNS = "all"
+"""What a user writes to drop every column that is no part of an item."""
+
+_MOST_KEPT_TITLE = 200
 
 
 @dataclass(frozen=True)
@@ -19,10 +28,11 @@ class Item:
         id: unique in the dataset.
         document: items of one document are partners of each other.
         where: the line it came from, for reports.
-        picture: the picture's path below the root or its name in the archive, as written.
-        texts: its captions; one at most once `caption_items` has been through.
-        label: the label's cell as it stood in the table.
+        picture: the image's path below the root or its name in the archive, as written.
+        texts: its captions, cleaned; one at most once `caption_items` has been through.
+        label: the label's cell: a name, a number, or several.
         split: the split as it stood in the table.
+        metadata: its other columns.
     """
 
     id: str
@@ -32,6 +42,7 @@ class Item:
     texts: tuple[str, ...] = ()
     label: Any = None
     split: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -42,20 +53,38 @@ class Gathering:
     problems: list[Problem] = field(default_factory=list)
 
 
-def gather_items(table: Table, columns: Columns) -> Gathering:
-    """Make items of rows; rows of one id, or without an id column of one picture, are one item with several captions.
+def gather_items(
+    table: Table, columns: Columns, finder: ImageFinder | None = None, dropped: Sequence[str] = ()
+) -> Gathering:
+    """Make items of rows; rows of one id, or without an id column of one image, are one item with several captions.
 
     Where such rows disagree about label or split, the first one counts and the report says so.
+
+    Args:
+        table: the rows.
+        columns: which column holds what; all others are kept as metadata.
+        finder: tells which of several images that a cell names is there.
+        dropped: columns that are not kept; "all" drops every one.
     """
     gathered = Gathering()
+    kept = _kept_columns(table, columns, dropped, gathered.problems)
+    further = 0
     for row in table.rows:
-        item = _item(row, columns, f"{table.origin}, line {row.number}")
+        item, more = _item(row, columns, kept, finder, table.place(row))
+        further += more
         if item.picture is None and not item.texts:
-            gathered.problems.append(Problem("row", item.where, "has neither a picture nor a text"))
+            gathered.problems.append(Problem("row", item.where, "has neither an image nor a text"))
         elif item.id not in gathered.items:
             gathered.items[item.id] = item
         else:
             _merge(gathered, item)
+    if further:
+        reason = f"names {further:,} more images; the first of each row is used"
+        gathered.problems.append(Problem("note", f"{table.origin}, column '{columns.image}'", reason))
+    typed, problems = typed_columns([item.metadata for item in gathered.items.values()], table.origin)
+    gathered.problems += problems
+    for item, metadata in zip(list(gathered.items.values()), typed, strict=True):
+        gathered.items[item.id] = replace(item, metadata=metadata)
     return gathered
 
 
@@ -81,26 +110,79 @@ def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\
     return result
 
 
-def _item(row: Row, columns: Columns, where: str) -> Item:
-    picture = _text(row.cells.get(columns.image or ""))
+def with_texts(gathered: Gathering, texts: Mapping[str, str | None]) -> int:
+    """Give items without a text the text under their id; returns how many got one."""
+    silent = {id: text for id, text in texts.items() if text is not None and not gathered.items[id].texts}
+    for id, text in silent.items():
+        gathered.items[id] = replace(gathered.items[id], texts=(text,))
+    return len(silent)
+
+
+def _kept_columns(table: Table, columns: Columns, dropped: Sequence[str], problems: list[Problem]) -> dict[str, str]:
+    """The columns that are kept beside an item's parts, and the names they are kept under."""
+    if ALL_COLUMNS in dropped:
+        return {}
+    used = {columns.image, columns.split, columns.id, *columns.texts, *dropped}
+    used |= {columns.label} if columns.label_levels is None else set()
+    titles = [name for name in columns.texts if len(columns.texts) > 1 and _is_short(table, name)]
+    addresses = [] if columns.image is None or not _holds_addresses(table, columns.image) else [columns.image]
+    kept: dict[str, str] = {}
+    for name in table.columns:
+        if (name in used and name not in titles and name not in addresses) or name in dropped:
+            continue
+        kept[name] = kept_name(name, [*kept.values(), *(other for other in table.columns if other != name)])
+        if kept[name] != name:
+            reason = f"has a name that is reserved and is kept as '{kept[name]}'"
+            problems.append(Problem("note", f"{table.origin}, column '{name}'", reason))
+    return kept
+
+
+def _is_short(table: Table, name: str) -> bool:
+    """Whether a column's texts are titles, which are worth showing by themselves."""
+    return all(len(str(row.cells.get(name) or "")) <= _MOST_KEPT_TITLE for row in table.rows[:1000])
+
+
+def _holds_addresses(table: Table, name: str) -> bool:
+    return any(is_address(image) for row in table.rows[:1000] for image in image_names(row.cells.get(name)))
+
+
+def _item(
+    row: Row, columns: Columns, kept: Mapping[str, str], finder: ImageFinder | None, where: str
+) -> tuple[Item, int]:
+    """The item of a row, and how many more images the row names."""
+    names = image_names(row.cells.get(columns.image or ""))
+    picture = _text(_first_there(names, finder))
     given = _text(row.cells.get(columns.id or ""))
     name = given or picture or f"row-{row.number}"
-    return Item(
+    item = Item(
         id=name,
         document=name,
         where=where,
         picture=picture,
-        texts=_texts(row.cells.get(columns.text or "")),
-        label=row.cells.get(columns.label or ""),
+        texts=_texts([row.cells.get(column) for column in columns.texts]),
+        label=_label(row.cells.get(columns.label or ""), columns.label_levels),
         split=_text(row.cells.get(columns.split or "")),
+        metadata={to: _kept(row.cells.get(column)) for column, to in kept.items()},
     )
+    return item, max(0, len(names) - 1)
+
+
+def _first_there(names: Sequence[str], finder: ImageFinder | None) -> str | None:
+    if finder is not None and len(names) > 1:
+        for name in names:
+            try:
+                finder.find(name)
+            except RefusedNameError:
+                continue
+            return name
+    return names[0] if names else None
 
 
 def _merge(gathered: Gathering, item: Item) -> None:
     """Add a row's captions to the item that is there."""
     first = gathered.items[item.id]
     if item.picture is not None and first.picture is not None and item.picture != first.picture:
-        reason = f"has the id '{item.id}' of {first.where} but another picture"
+        reason = f"has the id '{item.id}' of {first.where} but another image"
         gathered.problems.append(Problem("row", item.where, reason))
         return
     for part in ("label", "split"):
@@ -113,17 +195,56 @@ def _merge(gathered: Gathering, item: Item) -> None:
         texts=(*first.texts, *(text for text in item.texts if text not in first.texts)),
         label=item.label if first.label is None else first.label,
         split=first.split or item.split,
+        metadata={name: item.metadata.get(name) if value is None else value for name, value in first.metadata.items()},
     )
 
 
-def _texts(cell: Any) -> tuple[str, ...]:  # noqa: ANN401 - whatever a cell holds
-    cells: Sequence[Any] = cell if isinstance(cell, list | tuple) else [cell]
-    found = (_text(each.get("raw") if isinstance(each, dict) else each) for each in cells)
-    return tuple(text for text in found if text is not None)
+def _texts(cells: Sequence[Any]) -> tuple[str, ...]:
+    """The captions of a row: those of its one column, or one text of several columns, one below the other."""
+    texts = [[text for each in values_of(cell) if (text := _caption(each)) is not None] for cell in cells]
+    if len(texts) == 1:
+        return tuple(texts[0])
+    parts = list(dict.fromkeys(text for each in texts for text in each))
+    joined = [part for part in parts if not any(part != other and other.startswith(part) for other in parts)]
+    return ("\n".join(joined),) if joined else ()
+
+
+def _caption(cell: Any) -> str | None:  # noqa: ANN401 - whatever a cell holds
+    text = _text(cell.get("raw") or cell.get("text") if isinstance(cell, dict) else cell)
+    return (clean_text(text) or None) if text is not None else None
+
+
+def _label(cell: Any, levels: str | None) -> Any:  # noqa: ANN401
+    """The class names in a label's cell, cleaned as texts are; lists of zeros and ones stay as they are."""
+    values = values_of(cell)
+    if not isinstance(cell, list | tuple) and values == [cell]:
+        return _class_name(cell, levels)
+    return [_class_name(value, levels) for value in values] or None
+
+
+def _class_name(value: Any, levels: str | None) -> Any:  # noqa: ANN401
+    if not isinstance(value, str):
+        return value
+    first = clean_text(value if levels is None else value.partition(levels)[0])
+    return first or None
+
+
+def _kept(cell: Any) -> Any:  # noqa: ANN401
+    """A cell as metadata: texts cleaned, and the list that a text writes out as a list."""
+    if isinstance(cell, list | tuple):
+        return [_kept(value) for value in cell]
+    if not isinstance(cell, str):
+        return cell
+    values = values_of(cell)
+    if cell.startswith("[") and values != [cell]:
+        return [_kept(value) for value in values]
+    return clean_text(cell) if ("&" in cell or "<" in cell) and not is_address(cell) else cell
 
 
 def _text(cell: Any) -> str | None:  # noqa: ANN401
     """A cell as text, None when there is none; surrogates that JSON may smuggle in are replaced."""
     if cell is None or (isinstance(cell, float) and cell != cell):
         return None
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
     return str(cell).strip().encode("utf-8", errors="replace").decode("utf-8") or None

@@ -1,10 +1,11 @@
 """What a user decides about an ingest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from diptych.features import DEFAULT_FEATURES
 from diptych.ingest.items import Captions
 from diptych.ingest.splitting import SplitShares
 
@@ -16,11 +17,13 @@ class IngestOptions:
     """What to read and what to make of it.
 
     Attributes:
-        pairs: a CSV, TSV, JSON lines or Parquet table, or a folder with a folder for each class.
+        pairs: a CSV, TSV, JSON, JSON lines or Parquet table, or a folder or an archive of images, with or without one.
         out: the dataset's folder.
-        images: the folder, tar or zip with the pictures; None for the table's own folder or the tree of classes.
+        images: the folder, tar or zip with the images; None for the table's own folder or an archive beside it.
         features: the features of each medium as a user writes them; several are put side by side with "+".
-        columns: which column holds the "image", "text", "label", "split" or "id", where it is not to be guessed.
+        columns: which column holds the "image", "text" (or several), "label", "split" or "id", where it is not to be
+            guessed; "-" for none.
+        drop_columns: other columns that are not kept as metadata; "all" for every one.
         captions: what to do with several captions of one item: "join", "first" or "each".
         label_separator: what stands between several labels in one cell.
         missing_label: a value that means "no label", such as "-1".
@@ -34,14 +37,16 @@ class IngestOptions:
         max_bytes: of one picture's file.
         on_broken: whether a broken picture is skipped or ends the work.
         overwrite: whether a dataset that is there may be replaced.
+        reuse: whether rows that earlier ingests extracted of the same content are taken from the cache.
         about: what else `dataset.json` is to say of the source, such as a citation.
     """
 
     pairs: Path
     out: Path
     images: Path | None = None
-    features: Mapping[str, str] = field(default_factory=lambda: {"image": "nuswide", "text": "bow:3000"})
-    columns: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_FEATURES))
+    columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    drop_columns: Sequence[str] = ()
     captions: Captions = "join"
     label_separator: str | None = None
     missing_label: str | None = None
@@ -55,4 +60,5 @@ class IngestOptions:
     max_bytes: int = 200 * 2**20
     on_broken: OnBroken = "skip"
     overwrite: bool = False
+    reuse: bool = True
     about: Mapping[str, Any] = field(default_factory=dict)

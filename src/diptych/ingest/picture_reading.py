@@ -10,18 +10,41 @@ from diptych.features.image.decoding import Limits, PictureError, decode_picture
 from diptych.ingest.describing import Broken
 from diptych.ingest.opening import reopen_pictures
 from diptych.ingest.picture_sources import PictureSource, Place
+from diptych.ingest.reusing import Keyed, Reuse
+from diptych.ingest.row_cache import content_key
 
 
 def read_picture(source: PictureSource, place: Place, limits: Limits) -> Picture | Broken:
     """Read and decode one picture."""
     if place.size > limits.max_bytes:
-        return Broken(f"the file has {place.size:,} bytes; at most {limits.max_bytes:,} are allowed")
+        return _too_large(place, limits)
     try:
         return decode_picture(source.read(place), limits)
     except PictureError as error:
         return Broken(str(error))
     except (OSError, MemoryError) as error:
-        return Broken(f"cannot be read ({getattr(error, 'strerror', None) or error})")
+        return _unreadable(error)
+
+
+def read_keyed_picture(source: PictureSource, place: Place, limits: Limits, reuse: Reuse) -> Keyed | Broken:
+    """Read one image, and decode it unless all of its rows are known by its bytes."""
+    if place.size > limits.max_bytes:
+        return _too_large(place, limits)
+    try:
+        data = source.read(place)
+        return reuse.keyed(content_key(data, limits.max_pixels), lambda: decode_picture(data, limits))
+    except PictureError as error:
+        return Broken(str(error))
+    except (OSError, MemoryError) as error:
+        return _unreadable(error)
+
+
+def _too_large(place: Place, limits: Limits) -> Broken:
+    return Broken(f"the file has {place.size:,} bytes; at most {limits.max_bytes:,} are allowed")
+
+
+def _unreadable(error: Exception) -> Broken:
+    return Broken(f"cannot be read ({getattr(error, 'strerror', None) or error})")
 
 
 @dataclass(frozen=True)

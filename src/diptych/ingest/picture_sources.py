@@ -57,6 +57,18 @@ class PictureSource(ABC):
             OSError: when they cannot be read.
         """
 
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of all files, sorted; hidden ones and those of hidden folders are passed over."""
+
+    @abstractmethod
+    def peek(self, place: Place, count: int) -> bytes | None:
+        """The first bytes of an image; None where they cannot be had without reading all that is before it.
+
+        Raises:
+            OSError: when they cannot be read.
+        """
+
     def in_order(self, places: Sequence[Place]) -> list[Place]:
         """Places in the order in which they are best read."""
         return list(places)
@@ -94,6 +106,11 @@ def checked_name(name: str) -> str:
     if ".." in path.parts:
         raise RefusedNameError("leads out of the pictures' root")
     return path.as_posix()
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file, or a folder on the way to it, is one that systems keep for themselves."""
+    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
 
 
 def hash_places(places: Sequence[Place]) -> str:

@@ -1,4 +1,4 @@
-"""The plan of an ingest: every item with its split and where its picture lies, before any picture is read."""
+"""The plan of an ingest: every item with its split and where its image lies, before any image is read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +7,21 @@ from pathlib import Path
 import numpy as np
 
 from diptych.arrays import Integers
-from diptych.data.importers.label_column import read_labels
+from diptych.data.importers.label_column import LabelColumn, read_labels
 from diptych.data.writing import check_target
-from diptych.errors import ConfigError, DataError
-from diptych.features import make_feature
-from diptych.ingest.class_tree import read_class_tree
-from diptych.ingest.columns import Columns, choose_columns
-from diptych.ingest.items import Gathering, Item, caption_items, gather_items
+from diptych.errors import DataError
+from diptych.ingest.checking import check_options, check_room
+from diptych.ingest.columns import Columns, ColumnUse
+from diptych.ingest.image_finding import ImageFinder, OnTheWebError
+from diptych.ingest.inputs import Input, read_input
+from diptych.ingest.items import Gathering, Item, caption_items
 from diptych.ingest.opening import open_pictures
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError
+from diptych.ingest.picture_sources import Place, RefusedNameError
 from diptych.ingest.report import Problem
 from diptych.ingest.splitting import assign_splits
-from diptych.ingest.table_formats import read_table
+
+_NO_LABEL = ("-1", "-1.0")
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,27 @@ class Plan:
     Attributes:
         options: what the user decided.
         columns: which column was read as what.
+        uses: what every column, or folders and file names, were read as, and why.
+        table: the name of the table that was read, None where there is none.
+        rows: how many rows it has.
         items: the items, each with one text at most.
         splits: the split of each.
         labels: the class names of each.
         classes: all class names, in order.
-        source_path: where the pictures lie.
+        source_path: where the images lie.
         source_kind: "folder", "tar" or "zip".
         source_stamp: changes when an archive does.
-        places: the pictures to read, each once, in the order in which they are read.
-        place_of_item: for each item the number of its picture, -1 for none.
+        places: the images to read, each once, in the order in which they are read.
+        place_of_item: for each item the number of its image, -1 for none.
         problems: what is already known to be wrong.
+        on_the_web: how many images are addresses whose files are not here.
     """
 
     options: IngestOptions
     columns: Columns
+    uses: Sequence[ColumnUse]
+    table: str | None
+    rows: int
     items: Sequence[Item]
     splits: Sequence[str]
     labels: Sequence[Sequence[str]]
@@ -53,6 +62,7 @@ class Plan:
     places: Sequence[Place]
     place_of_item: Integers
     problems: Sequence[Problem]
+    on_the_web: int = 0
 
     @property
     def texts(self) -> list[str]:
@@ -61,91 +71,106 @@ class Plan:
 
 
 def plan_ingest(options: IngestOptions, gathered: Gathering | None = None) -> Plan:
-    """Read the table, decide splits and find every picture.
+    """Check that the work can be done at all, read the table, decide splits and find every image.
 
     Args:
         options: what to read and what to make of it.
         gathered: items that were read already, instead of those of `options.pairs`.
 
     Raises:
-        DataError: when the table cannot be read or none of its pictures is found.
-        ConfigError: when an option makes no sense.
+        DataError: when nothing can be read, none of the images is found, or there is no room for the dataset.
+        ConfigError: when an option makes no sense, or a feature's package is not installed.
     """
     check_target(options.out, overwrite=options.overwrite)
-    _check(options)
-    columns, gathered = _gather(options) if gathered is None else (Columns(), gathered)
+    check_options(options)
+    plan = make_plan(options, gathered)
+    check_room(options.out, len(plan.items))
+    return plan
+
+
+def make_plan(options: IngestOptions, gathered: Gathering | None = None) -> Plan:
+    """The plan of an ingest, whether or not it can be done here; see `plan_ingest`."""
+    if gathered is None:
+        found = read_input(options)
+    else:
+        root = options.images or options.pairs.parent
+        found = Input("table", gathered, ImageFinder(open_pictures(root)), rows=len(gathered.items))
+    with found.finder.source:
+        return _plan(options, found)
+
+
+def _plan(options: IngestOptions, found: Input) -> Plan:
+    gathered, source = found.gathered, found.finder.source
     items = caption_items(gathered.items.values(), options.captions)
     if not items:
         why = f" ({gathered.problems[0]})" if gathered.problems else ""
-        raise DataError(f"{options.pairs} gives no item{why}; give items a picture or a text.")
-    labels = read_labels(
-        [item.label for item in items],
-        options.pairs.name,
-        separator=options.label_separator,
-        missing=options.missing_label,
-    )
+        raise DataError(f"{options.pairs} gives no item{why}; give items an image or a text.")
+    problems = list(gathered.problems)
+    labels = _labels(options, items, problems)
     splits = assign_splits(items, labels.names, options.split_shares, options.seed)
-    root = options.images or (options.pairs if options.pairs.is_dir() else options.pairs.parent)
-    with open_pictures(root) as source:
-        places, place_of_item, refused = _locate(items, source)
-        refused += [Problem("note", name, f"{reason}; passed over") for name, reason in source.refused()]
-        stamp, kind = source.stamp(), source.kind
+    places, place_of_item, refused, on_the_web = _locate(items, found.finder)
+    refused += [Problem("note", name, f"{reason}; passed over") for name, reason in source.refused()]
     wanted = sum(item.picture is not None for item in items)
-    if wanted and not places:
-        raise DataError(f"none of the {wanted} pictures is in {root}; the first, {refused[0]}. Is --images right?")
-    problems = [*gathered.problems, *refused]
+    if wanted and not places and on_the_web < wanted:
+        raise DataError(f"none of the {wanted} images is in {source.path}; the first, {refused[0]}. Is --images right?")
+    if not places and not any(item.texts for item in items):
+        raise DataError(
+            f"all {wanted} images are addresses on the web; download them into a folder first, and pass it as --images."
+        )
+    if len(labels.classes) == 1:
+        labelled = sum(bool(names) for names in labels.names)
+        reason = f"is the class of all {labelled:,} labelled items, so there is nothing to tell apart"
+        problems.append(Problem("note", f"'{labels.classes[0]}'", reason))
     return Plan(
         options=options,
-        columns=columns,
+        columns=found.columns,
+        uses=found.uses,
+        table=found.table,
+        rows=found.rows,
         items=items,
         splits=splits,
         labels=labels.names,
         classes=labels.classes,
-        source_path=root.resolve(),
-        source_kind=kind,
-        source_stamp=stamp,
+        source_path=source.path.resolve(),
+        source_kind=source.kind,
+        source_stamp=source.stamp(),
         places=places,
         place_of_item=place_of_item,
-        problems=problems,
+        problems=[*problems, *refused],
+        on_the_web=on_the_web,
     )
 
 
-def _check(options: IngestOptions) -> None:
-    for medium, written in options.features.items():
-        make_feature(medium, written)
-    for name in ("fit_pictures", "max_pixels", "max_bytes"):
-        if getattr(options, name) < 1:
-            raise ConfigError(f"{name} is {getattr(options, name)}; it must be at least 1.")
+def _labels(options: IngestOptions, items: Sequence[Item], problems: list[Problem]) -> LabelColumn:
+    """The class names of each item; in a column that was guessed, -1 means that there is none."""
+    cells = [item.label for item in items]
+    missing = options.missing_label
+    guessed = missing is None and "label" not in options.columns
+    if guessed and any(str(cell).strip() in _NO_LABEL for cell in cells):
+        missing = _NO_LABEL[0]
+        problems.append(Problem("note", options.pairs.name, "the label -1 is read as none; see --missing-label"))
+    return read_labels(cells, options.pairs.name, separator=options.label_separator, missing=missing)
 
 
-def _gather(options: IngestOptions) -> tuple[Columns, Gathering]:
-    if options.pairs.is_dir():
-        return Columns(), read_class_tree(options.pairs, options.encoding)
-    if not options.pairs.exists():
-        raise DataError(f"there is no {options.pairs}; give a table or a folder with a folder for each class.")
-    table = read_table(options.pairs, options.encoding)
-    columns = choose_columns(table.columns, options.columns, table.origin)
-    gathered = gather_items(table, columns)
-    gathered.problems[:0] = table.problems
-    return columns, gathered
-
-
-def _locate(items: Sequence[Item], source: PictureSource) -> tuple[list[Place], Integers, list[Problem]]:
-    """Find each picture once; the same one asked for by several items is read once."""
+def _locate(items: Sequence[Item], finder: ImageFinder) -> tuple[list[Place], Integers, list[Problem], int]:
+    """Find each image once; the same one asked for by several items is read once."""
     found: dict[str, Place] = {}
     name_of_item: list[str | None] = []
     problems: list[Problem] = []
+    on_the_web = 0
     for item in items:
         name_of_item.append(None)
         if item.picture is None:
             continue
         try:
-            place = source.locate(item.picture)
+            place = finder.find(item.picture)
         except RefusedNameError as reason:
+            on_the_web += isinstance(reason, OnTheWebError)
             problems.append(Problem("picture", item.picture, str(reason)))
             continue
         found[place.name] = place
         name_of_item[-1] = place.name
-    places = source.in_order(list(found.values()))
+    places = finder.source.in_order(list(found.values()))
     number = {place.name: position for position, place in enumerate(places)}
-    return places, np.array([-1 if name is None else number[name] for name in name_of_item], dtype=np.int64), problems
+    numbers = np.array([-1 if name is None else number[name] for name in name_of_item], dtype=np.int64)
+    return places, numbers, problems, on_the_web

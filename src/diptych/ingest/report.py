@@ -30,7 +30,7 @@ class IngestReport:
     """What came of an ingest; the same inputs give the same report.
 
     Attributes:
-        items: how many items the dataset holds.
+        items: how many items the dataset holds; several captions of one image count once.
         with_modality: how many of them have each modality.
         columns: which column was read as what.
         problems: all that was left out or read with doubt, in order.

@@ -1,7 +1,7 @@
 """Ingest: from files to a dataset with fitted features, in steps that a kill cannot undo."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from diptych.data import Dataset
 from diptych.errors import ConfigError, DataError
@@ -25,11 +25,13 @@ class Ingested:
         dataset: the dataset, opened.
         report: what was left out and why; also in the dataset's folder.
         resumed: whether earlier work was taken up.
+        reused: by modality, how many rows an earlier ingest had made already.
     """
 
     dataset: Dataset
     report: IngestReport
     resumed: bool
+    reused: Mapping[str, int] = field(default_factory=dict)
 
 
 def ingest(
@@ -66,6 +68,6 @@ def ingest(
             save_pipeline(given, work.pipeline)
         pipeline = fit_features(plan, work.pipeline, progress)
         everything = units_of(plan, pipeline)
-        extract(plan, everything, work, workers, progress)
+        reused = extract(plan, everything, work, workers, progress)
         dataset, report = assemble(plan, pipeline, everything, work)
-        return Ingested(dataset, report, work.resumed)
+        return Ingested(dataset, report, work.resumed, reused)

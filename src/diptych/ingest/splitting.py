@@ -5,13 +5,8 @@ from dataclasses import dataclass
 
 from diptych.data.splits import stratified_split
 from diptych.errors import ConfigError, DataError
+from diptych.ingest.header_names import split_named
 from diptych.ingest.items import Item
-
-_NAMES = {
-    "train": ("train", "training", "trainset", "restrain", "trn"),
-    "val": ("val", "valid", "validation", "dev", "development", "valset"),
-    "test": ("test", "testing", "testset", "eval", "evaluation", "tst"),
-}
 
 
 @dataclass(frozen=True)
@@ -40,23 +35,13 @@ class SplitShares:
         return cls(*(share / sum(shares) for share in shares))
 
 
-def split_named(name: str) -> str | None:
-    """The split that a table's word means, None when it is none.
-
-    >>> split_named("Validation"), split_named("holiday")
-    ('val', None)
-    """
-    plain = name.strip().lower()
-    return next((split for split, names in _NAMES.items() if plain in names), None)
-
-
 def assign_splits(
     items: Sequence[Item], labels: Sequence[Sequence[str]], shares: SplitShares | None, seed: int
 ) -> list[str]:
     """The split of each item: the given one, or one drawn with the same shares in every class.
 
-    Items of one document stay together. Where splits are given, an item without one is an error; shares that a user
-    states set the given splits aside.
+    Items of one document stay together. Where splits are given, an item without one is a training item, and a word
+    that means no split is an error; shares that a user states set the given splits aside.
 
     Args:
         items: the items.
@@ -74,10 +59,12 @@ def assign_splits(
 
 
 def _given(item: Item) -> str:
-    split = split_named(item.split) if item.split is not None else None
+    if item.split is None:
+        return "train"
+    split = split_named(item.split)
     if split is None:
-        found = "no split" if item.split is None else f"the split '{item.split}'"
         raise DataError(
-            f"{item.where} has {found}; write train, val or test in each line, or draw splits with --split-shares."
+            f"{item.where} has the split '{item.split}'; write train, val or test, name another column with "
+            "--split-column (- for none), or draw splits with --split-shares."
         )
     return split

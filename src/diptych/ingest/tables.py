@@ -23,9 +23,19 @@ class Table:
         columns: the names of its columns, in order.
         rows: the rows that could be read.
         problems: the lines that could not, and those read with doubt.
+        unit: what its rows' numbers count: "line", "row" or "entry".
     """
 
     origin: str
     columns: tuple[str, ...]
     rows: list[Row]
     problems: list[Problem] = field(default_factory=list)
+    unit: str = "line"
+
+    def column(self, name: str) -> list[Any]:
+        """The cells of one column; None where a row lacks it."""
+        return [row.cells.get(name) for row in self.rows]
+
+    def place(self, row: Row) -> str:
+        """Where a row stands, for reports."""
+        return f"{self.origin}, {self.unit} {row.number}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from diptych.errors import DataError
-from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name
+from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name, is_hidden
 
 _OPENERS: dict[bytes, Callable[[Path], object]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
@@ -48,6 +48,18 @@ class TarSource(PictureSource):
         if len(data) < place.size:
             raise OSError("the archive ends before the picture does")
         return data
+
+    def names(self) -> list[str]:
+        """All members that are files."""
+        return sorted(name for name in self._members() if not is_hidden(name))
+
+    def peek(self, place: Place, count: int) -> bytes | None:
+        """Read a member's first bytes; None in a compressed archive."""
+        if _opener(self.path) is not None:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(place.offset)
+            return file.read(min(count, place.size))
 
     def in_order(self, places: Sequence[Place]) -> list[Place]:
         """As they stand in the archive."""
@@ -98,8 +110,13 @@ class TarSource(PictureSource):
         return index
 
 
-def _open(path: Path) -> BinaryIO:
+def _opener(path: Path) -> Callable[[Path], object] | None:
+    """What opens a compressed archive; None for a plain one."""
     with path.open("rb") as file:
         start = file.read(6)
-    opener = next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), None)
+    return next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), None)
+
+
+def _open(path: Path) -> BinaryIO:
+    opener = _opener(path)
     return path.open("rb") if opener is None else cast(BinaryIO, opener(path))

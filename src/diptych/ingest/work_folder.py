@@ -15,6 +15,7 @@ from diptych.code_version import code_version
 from diptych.errors import DataError
 from diptych.ingest.picture_sources import hash_places
 from diptych.ingest.plan import Plan
+from diptych.ingest.row_cache import features_code, library_versions
 from diptych.state_folder import versions
 
 _KEY_FILE = "inputs.json"
@@ -82,8 +83,8 @@ def inputs_key(plan: Plan, pipeline_fingerprint: str | None) -> str:
         "pipeline": pipeline_fingerprint,
         "seed": options.seed,
         "limits": [options.fit_pictures, options.max_pixels, options.max_bytes],
-        "code": [code_version(f"diptych.{part}") for part in ("ingest.run", "features.image", "features.text")],
-        "versions": versions(),
+        "code": [code_version("diptych.ingest.run"), features_code()],
+        "versions": [versions(), library_versions()],
     }
     written = json.dumps(content, sort_keys=True, default=str).encode()
     return hashlib.blake2b(written, digest_size=16).hexdigest()

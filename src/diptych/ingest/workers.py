@@ -5,8 +5,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from diptych.errors import DataError
 from diptych.features import load_pipeline
-from diptych.ingest.describing import describe
+from diptych.ingest.describing import Broken, describe
 from diptych.ingest.opening import reopen_pictures
+from diptych.ingest.picture_sources import Place
+from diptych.ingest.reusing import Keyed, Reuse
+from diptych.ingest.row_cache import content_key
 from diptych.ingest.shards import shard_path, write_shard
-from diptych.processes import roomy_allocator, settle_worker
+from diptych.processes import end_pool, interrupts_held_back, roomy_allocator, settle_worker
 
 _AHEAD = 2
 """Tasks that wait for each worker, so that none is idle and few are in memory."""
@@ -30,10 +34,11 @@ class Setting:
     Attributes:
         pipeline: the folder of the fitted pipeline.
         shards: the folder to write to.
-        source: where the pictures are.
+        source: where the images are.
         source_kind: what that is.
-        max_pixels: of one picture.
-        max_bytes: of one picture's file.
+        max_pixels: of one image.
+        max_bytes: of one image's file.
+        cache: the folder of rows that were extracted before; None to extract all.
     """
 
     pipeline: Path
@@ -42,11 +47,12 @@ class Setting:
     source_kind: str
     max_pixels: int
     max_bytes: int
+    cache: Path | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """One shard to make: its modality, its number, and places of pictures or texts."""
+    """One shard to make: its modality, its number, and places of images or texts."""
 
     modality: str
     number: int
@@ -60,31 +66,67 @@ class Worker:
         self._setting = setting
         self._pipeline = load_pipeline(setting.pipeline)
         self._source = reopen_pictures(setting.source, setting.source_kind)
+        self._reuse: dict[str, Reuse] = {}
 
     def __call__(self, task: Task) -> int:
-        """Make a shard and write it; returns how many units it covers."""
-        part = self._pipeline.of(task.modality)
+        """Make a shard and write it; returns how many of its units were known already."""
+        part, reuse = self._pipeline.of(task.modality), self._reuse_of(task.modality)
+        known = 0
+        read = self._reader(part.medium)
+
+        def keyed(unit: Any) -> Keyed | Broken:  # noqa: ANN401 - a place or a text
+            nonlocal known
+            item = read(unit, reuse)
+            known += isinstance(item, Keyed) and item.value is None
+            return item
+
         with threadpool_limits(1):
-            shard = describe(part.extractor, task.units, self._reader(part.medium))
+            shard = describe(reuse.extractor, task.units, keyed)
         write_shard(shard_path(self._setting.shards, task.modality, task.number), shard)
-        return len(task.units)
+        return known
+
+    def is_quick(self, task: Task) -> bool:
+        """Whether a shard takes less time than starting a process: all is known, or words are merely counted."""
+        medium, reuse = self._pipeline.of(task.modality).medium, self._reuse_of(task.modality)
+        if medium != "image":
+            return not reuse.keeps or all(reuse.knows(_text_key(text)) for text in task.units)
+        return reuse.keeps and all(self._is_known(place, reuse) for place in task.units)
+
+    def _is_known(self, place: Place, reuse: Reuse) -> bool:
+        try:
+            if place.size > self._setting.max_bytes or self._source.peek(place, 1) is None:
+                return False
+            return reuse.knows(content_key(self._source.read(place), self._setting.max_pixels))
+        except OSError:
+            return False
+
+    def _reuse_of(self, modality: str) -> Reuse:
+        if modality not in self._reuse:
+            self._reuse[modality] = Reuse(self._pipeline.of(modality), self._setting.cache)
+        return self._reuse[modality]
 
     def close(self) -> None:
-        """Close the pictures' source."""
+        """Close the images' source and the caches."""
         self._source.close()
+        for reuse in self._reuse.values():
+            reuse.close()
 
-    def _reader(self, medium: str) -> Callable[[Any], Any]:
+    def _reader(self, medium: str) -> Callable[[Any, Reuse], Keyed | Broken]:
         if medium != "image":
-            return lambda text: text
+            return lambda text, reuse: reuse.keyed(_text_key(text), lambda: text)
         from diptych.features.image.decoding import Limits
-        from diptych.ingest.picture_reading import read_picture
+        from diptych.ingest.picture_reading import read_keyed_picture
 
         limits = Limits(self._setting.max_pixels, self._setting.max_bytes)
-        return lambda place: read_picture(self._source, place, limits)
+        return lambda place, reuse: read_keyed_picture(self._source, place, limits, reuse)
+
+
+def _text_key(text: str) -> bytes:
+    return content_key(text.encode("utf-8", "surrogatepass"))
 
 
 def run_tasks(tasks: Iterable[Task], setting: Setting, workers: int) -> Iterator[tuple[Task, int]]:
-    """Make all shards; each is told when it is done, in whatever order.
+    """Make all shards; each is told when it is done, in whatever order, with how many of its units were known already.
 
     Args:
         tasks: what to make.
@@ -92,30 +134,43 @@ def run_tasks(tasks: Iterable[Task], setting: Setting, workers: int) -> Iterator
         workers: how many processes; 0 to work in this one.
     """
     if workers == 0:
-        worker = Worker(setting)
-        with ExitStack() as closing:
-            closing.callback(worker.close)
+        with closing(Worker(setting)) as worker:
             for task in tasks:
                 yield task, worker(task)
         return
+    slow: list[Task] = []
+    with closing(Worker(setting)) as here:
+        for task in tasks:
+            if here.is_quick(task):
+                yield task, here(task)
+            else:
+                slow.append(task)
+    if slow:
+        yield from _in_processes(slow, setting, min(workers, len(slow)))
+
+
+def _in_processes(tasks: Sequence[Task], setting: Setting, workers: int) -> Iterator[tuple[Task, int]]:
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (setting,))
+    finished = False
     try:
         with roomy_allocator():  # the pool starts its processes as tasks come in
             yield from _in_pool(pool, iter(tasks), workers * _AHEAD)
+        finished = True
     except BrokenProcessPool:
         raise DataError(
             "a worker process died, perhaps for want of memory; the same command goes on from here, "
             "with fewer --workers if need be."
         ) from None
     finally:
-        pool.shutdown(cancel_futures=True)
+        end_pool(pool, at_once=not finished)
 
 
 def _in_pool(pool: ProcessPoolExecutor, tasks: Iterator[Task], most: int) -> Iterator[tuple[Task, int]]:
     running: dict[Future[int], Task] = {}
     while True:
         while len(running) < most and (task := next(tasks, None)) is not None:
-            running[pool.submit(_work, task)] = task
+            with interrupts_held_back():
+                running[pool.submit(_work, task)] = task
         if not running:
             return
         for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -131,6 +186,7 @@ def _start(setting: Setting) -> None:
     settle_worker()
     os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are not loaded yet
     _worker = Worker(setting)
+    Finalize(None, _worker.close, exitpriority=1)
 
 
 def _work(task: Task) -> int:

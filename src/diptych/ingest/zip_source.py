@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diptych.errors import DataError
-from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name
+from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name, is_hidden
 
 _ENCRYPTED = 0x1
 
@@ -31,12 +31,24 @@ class ZipSource(PictureSource):
             raise RefusedNameError(self._refused.get(plain, "is not in the archive"))
         return Place(plain, info.file_size, info.CRC, info.header_offset)
 
+    def names(self) -> list[str]:
+        """All members that are files."""
+        self._opened()
+        return sorted(name for name in self._index if not is_hidden(name))
+
+    def peek(self, place: Place, count: int) -> bytes:
+        """Unpack the first bytes of one member."""
+        return self._read(place, min(count, place.size))
+
     def read(self, place: Place) -> bytes:
         """Unpack one member in memory."""
+        return self._read(place, place.size)
+
+    def _read(self, place: Place, count: int) -> bytes:
         archive = self._opened()
         try:
             with archive.open(self._index[place.name]) as member:
-                return member.read(place.size)
+                return member.read(count)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError) as error:
             raise OSError(f"the archive is damaged there ({error})") from None
 

@@ -131,10 +131,10 @@ def test_bytes_do_not_depend_on_workers_or_interruptions(tmp_path):
     many = make_emoji(tmp_path / "many", size=24, limit=60, workers=2)
     assert contents(alone.folder) == contents(many.folder)
     (many.folder / "pairs.jsonl").unlink()
-    gone = sorted((many.folder / "pictures").iterdir())[:7]
+    gone = sorted((many.folder / "images").iterdir())[:7]
     for path in gone:
         path.unlink()
-    (many.folder / "pictures" / ".1F600.png.half.png").write_bytes(b"what a kill left")
+    (many.folder / "images" / ".1F600.png.half.png").write_bytes(b"what a kill left")
     assert make_emoji(tmp_path / "many", size=24, limit=60).drawn == 7
     assert contents(alone.folder) == contents(many.folder)
 

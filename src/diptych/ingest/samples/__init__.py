@@ -1,4 +1,4 @@
-"""Samples: pairs of pictures and texts that installed packages hold, written as files to ingest."""
+"""Samples: pairs of images and texts that installed packages hold, written as files to ingest."""
 
 from diptych.ingest.samples.emoji import EmojiSample, make_emoji
 from diptych.ingest.samples.emoji_catalogue import LANGUAGES

@@ -1,4 +1,4 @@
-"""The emoji sample: OpenMoji's pictures with names and keywords, written as files that `diptych ingest` reads."""
+"""The emoji sample: OpenMoji's images with names and keywords, written as files that `diptych ingest` reads."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from diptych.ingest.samples.emoji_licence import ATTRIBUTION_FILE, attribution, 
 from diptych.ingest.samples.packages import package_versions
 from diptych.progress import Progress, silent
 
-PAIRS_FILE, PICTURES, RECIPE_FILE = "pairs.jsonl", "pictures", "sample.json"
+PAIRS_FILE, IMAGES_FOLDER, RECIPE_FILE = "pairs.jsonl", "images", "sample.json"
 LEAST_SIZE, MOST_SIZE = 16, 2048
 
 
@@ -24,9 +24,9 @@ class EmojiSample:
     """Where a sample is.
 
     Attributes:
-        folder: the folder; pictures are named from here.
+        folder: the folder; images are named from here.
         items: how many there are.
-        drawn: how many of their pictures were drawn now rather than there already.
+        drawn: how many of their images were drawn now rather than there already.
     """
 
     folder: Path
@@ -49,14 +49,14 @@ def make_emoji(
     workers: int = 0,
     progress: Progress = silent,
 ) -> EmojiSample:
-    """Write pictures on white, a table of pairs, and the licence they come under.
+    """Write images on white, a table of pairs, and the licence they come under.
 
     Every file is whole or absent, and the table is written last. The same call goes on where an earlier one stopped,
     and the bytes are the same with any number of workers.
 
     Args:
         folder: where to write.
-        size: width and height of the pictures in pixels.
+        size: width and height of the images in pixels.
         languages: of the names; see `LANGUAGES`.
         seed: of the splits; see `split_families`.
         limit: take only about so many, evenly over all; None for all.
@@ -75,7 +75,7 @@ def make_emoji(
     _claim(folder, recipe | {"packages": package_versions()})
     write_text(folder / ATTRIBUTION_FILE, attribution(size))
     write_text(folder / "LICENSE", licence())
-    drawn = draw({one.code: one.drawing for one in emoji}, folder / PICTURES, size, workers, progress)
+    drawn = draw({one.code: one.drawing for one in emoji}, folder / IMAGES_FOLDER, size, workers, progress)
     lines = [json.dumps(_row(*each), ensure_ascii=False) for each in zip(emoji, family, splits, strict=True)]
     table = "\n".join(lines) + "\n"
     if not (folder / PAIRS_FILE).exists() or (folder / PAIRS_FILE).read_text(encoding="utf-8") != table:
@@ -85,7 +85,7 @@ def make_emoji(
 
 def _check(size: int, limit: int | None) -> None:
     if not LEAST_SIZE <= size <= MOST_SIZE:
-        raise ConfigError(f"the pictures' size is {size}; choose one from {LEAST_SIZE} to {MOST_SIZE} pixels.")
+        raise ConfigError(f"the images' size is {size}; choose one from {LEAST_SIZE} to {MOST_SIZE} pixels.")
     if limit is not None and limit < 1:
         raise ConfigError(f"the limit is {limit}; it must be 1 or more.")
 
@@ -115,7 +115,7 @@ def _claim(folder: Path, recipe: dict[str, Any]) -> None:
 def _row(one: Emoji, family: str, split: str) -> dict[str, Any]:
     return {
         "id": one.code,
-        "image": f"{PICTURES}/{one.code}.png",
+        "image": f"{IMAGES_FOLDER}/{one.code}.png",
         "captions": list(one.captions),
         "label": one.group,
         "split": split,

@@ -50,7 +50,7 @@ def character(code: str) -> str:
 
 
 def read_catalogue(languages: Sequence[str] = (ENGLISH,)) -> list[Emoji]:
-    """Every emoji that has a picture, a group and a name, in the order of Unicode.
+    """Every emoji that has an image, a group and a name, in the order of Unicode.
 
     Skin tones are left out: each emoji of a tone is a twin of the one without. So are the drawings that only OpenMoji
     has, for nobody names them, and emoji that are newer than the table of groups.
@@ -93,7 +93,7 @@ def _names(languages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _drawing_of(row: Mapping[str, Any], drawn: Container[str]) -> str | None:
-    """The SVG file of an emoji; some are called by the code without the mark that asks for a coloured picture."""
+    """The SVG file of an emoji; some are called by the code without the mark that asks for a coloured image."""
     candidates = [f"{code}.svg" for code in (row["unified"], row["non_qualified"]) if code is not None]
     return next((name for name in candidates if name in drawn), None)
 

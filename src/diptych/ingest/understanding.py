@@ -1,0 +1,191 @@
+"""What an ingest makes of a path, before anything is extracted: told to a person, and to programs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from diptych.features.image_formats import BEGINNING, beginning_problem
+from diptych.ingest.column_content import spread
+from diptych.ingest.columns import ColumnUse
+from diptych.ingest.languages import languages_of
+from diptych.ingest.opening import reopen_pictures
+from diptych.ingest.options import IngestOptions
+from diptych.ingest.picture_sources import Place
+from diptych.ingest.plan import Plan, make_plan
+from diptych.ingest.report import Problem
+
+_LOOKED_AT = 2000
+_TEXTS_READ = 1000
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """The images of the items.
+
+    Attributes:
+        named: items that name an image.
+        found: those whose image is there.
+        missing: those whose image is not there, or may not be read.
+        on_the_web: of the missing ones, those that are addresses.
+        looked_at: images whose first bytes were read.
+        broken: those of them that are no images by their first bytes; others may turn out broken when decoded.
+        place: the folder or the archive they lie in.
+        kind: "folder", "tar" or "zip".
+    """
+
+    named: int
+    found: int
+    missing: int
+    on_the_web: int
+    looked_at: int
+    broken: int
+    place: Path
+    kind: str
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What was understood of a path.
+
+    Attributes:
+        path: what was looked at.
+        table: the name of the table in it, None where there is none.
+        rows: of the table.
+        items: documents; several captions of one image are one.
+        columns: what every column, or folders and file names, were read as, why, and an example.
+        images: how many there are, are missing, are broken.
+        with_text: items that have a text.
+        languages: texts by language, of a sample.
+        labelled: items that have a label.
+        classes: items by class, the largest first.
+        splits: items by split.
+        splits_drawn: whether these were drawn rather than given.
+        left_out: rows and files that give no item.
+        problems: all that is known to be wrong, with reasons.
+    """
+
+    path: Path
+    table: str | None
+    rows: int
+    items: int
+    columns: tuple[ColumnUse, ...]
+    images: ImageFacts
+    with_text: int
+    languages: dict[str, int]
+    labelled: int
+    classes: dict[str, int]
+    splits: dict[str, int]
+    splits_drawn: bool
+    left_out: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def label_share(self) -> float:
+        """The share of items that have a label."""
+        return self.labelled / self.items if self.items else 0.0
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should know before going on, in sentences."""
+        found: list[str] = []
+        if self.images.on_the_web:
+            found.append(f"{self.images.on_the_web:,} images are addresses on the web; download them first.")
+        if not self.images.found:
+            found.append(
+                "No item has an image: images cannot be searched, nor can a model be fitted across both sides."
+            )
+        if not self.with_text:
+            found.append(
+                "No item has a text, so nothing can be learned across both sides; add a column of texts, or text files "
+                "beside the images (x.jpg and x.txt)."
+            )
+        if len(self.classes) == 1:
+            found.append(
+                f"All {self.labelled:,} labels are '{next(iter(self.classes))}'; one class tells nothing apart."
+            )
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        images = asdict(self.images) | {"place": str(self.images.place)}
+        shown = asdict(self) | {"path": str(self.path), "images": images, "warnings": self.warnings}
+        return shown | {
+            "columns": [asdict(use) for use in self.columns],
+            "problems": [asdict(p) for p in self.problems],
+        }
+
+
+def understand(path: str | Path, options: IngestOptions | None = None) -> Understanding:
+    """Look at a table, a folder or an archive and say what an ingest would make of it; nothing is written.
+
+    Args:
+        path: what to look at.
+        options: what the user decided already; its own path and target are of no importance.
+
+    Raises:
+        DataError: when nothing in it can be used.
+    """
+    given = options or IngestOptions(Path(path), Path("dataset"))
+    return understanding_of(make_plan(replace(given, pairs=Path(path))))
+
+
+def understanding_of(plan: Plan) -> Understanding:
+    """What a plan says, with a look at the first bytes of its images."""
+    items = {item.document: number for number, item in reversed(list(enumerate(plan.items)))}
+    numbers = sorted(items.values())
+    labels = [plan.labels[number] for number in numbers]
+    texts = [item.texts[0] for item in plan.items if item.texts]
+    silent = {item.document for item in plan.items} - {item.document for item in plan.items if item.texts}
+    counts = Counter(name for names in labels for name in names)
+    splits = Counter(plan.splits[number] for number in numbers)
+    shares = plan.options.split_shares
+    return Understanding(
+        path=plan.options.pairs,
+        table=plan.table,
+        rows=plan.rows,
+        items=len(numbers),
+        columns=tuple(plan.uses),
+        images=_image_facts(plan),
+        with_text=len(numbers) - len(silent),
+        languages=languages_of(spread(texts, _TEXTS_READ)),
+        labelled=sum(map(bool, labels)),
+        classes=dict(counts.most_common()),
+        splits={name: splits[name] for name in ("train", "val", "test")},
+        splits_drawn=shares is not None or all(item.split is None for item in plan.items),
+        left_out=sum(problem.kind == "row" for problem in plan.problems),
+        problems=tuple(plan.problems),
+    )
+
+
+def _image_facts(plan: Plan) -> ImageFacts:
+    named = sum(item.picture is not None for item in plan.items)
+    found = int((plan.place_of_item >= 0).sum())
+    looked_at, broken = _look(plan, spread(plan.places, _LOOKED_AT))
+    return ImageFacts(
+        named=named,
+        found=found,
+        missing=named - found,
+        on_the_web=plan.on_the_web,
+        looked_at=looked_at,
+        broken=broken,
+        place=plan.source_path,
+        kind=plan.source_kind,
+    )
+
+
+def _look(plan: Plan, places: Sequence[Place]) -> tuple[int, int]:
+    """How many images could be looked at, and how many of them are none by their first bytes."""
+    looked_at = broken = 0
+    with reopen_pictures(plan.source_path, plan.source_kind) as source:
+        for place in places:
+            try:
+                start = source.peek(place, BEGINNING)
+            except OSError:
+                start = b""
+            if start is None:
+                break  # a compressed archive, which would have to be read as a whole
+            looked_at += 1
+            broken += beginning_problem(start) is not None
+    return looked_at, broken
