@@ -25,7 +25,8 @@ def test_a_variant_is_a_class_with_other_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("jlr", "did you mean 'jrl'"), ("ccca", "did you mean 'cca'"), ("zzzz", "there are chance, ")]
+    ("name", "hint"),
+    [("jlr", "did you mean 'jrl'"), ("ccca", "did you mean 'cca'"), ("zzzz", "there are auto, identity, chance, ")],
 )
 def test_unknown_names_get_a_hint(name: str, hint: str) -> None:
     with pytest.raises(ConfigError, match=f"there is no method '{name}'; {hint}"):

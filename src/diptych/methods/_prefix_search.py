@@ -83,7 +83,7 @@ def choose(
             score = validation.score({name: values[:, :size] for name, values in embedded.items()})
             if search.add({**setting, "components": size}, score):
                 best = solution, setting, size
-        progress(stage, done, len(settings), {"validation MAP": search.best_score})
+        progress(stage, done, len(settings), {f"validation {validation.measure}": search.best_score})
     assert best is not None
     return Choice(best[0], dict(best[1]), best[2], search.trials)
 

@@ -11,9 +11,11 @@ from diptych.arrays import Features, Floats, Singles
 from diptych.data import Dataset, Protocol, TrainingData, training_data
 from diptych.errors import DataError, FitError, NotFittedError
 from diptych.evaluation import Similarity
+from diptych.methods.label_use import ignore_single_class, refuse_single_class
 from diptych.methods.parameters import Parametrised
 from diptych.methods.pipeline_keeping import PipelineKeeper
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
+from diptych.methods.selection import selection_note
 from diptych.progress import Progress, silent
 
 _EMBED_ROWS = 8192
@@ -29,6 +31,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
     columns; `_embed` then returns them side by side in that order, each part of a row with the same length in all rows.
 
     Attributes:
+        uses_pairs: whether `_fit` reads which training rows belong together.
         uses_labels: whether `_fit` reads training labels.
         works_without_labels: whether it learns something useful where no training item has a label.
         uses_unlabelled: whether `_fit` reads the protocol's unlabelled pools.
@@ -37,6 +40,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
         citation: the paper that defines it.
     """
 
+    uses_pairs: ClassVar[bool] = True
     uses_labels: ClassVar[bool] = False
     works_without_labels: ClassVar[bool] = False
     uses_unlabelled: ClassVar[bool] = False
@@ -76,6 +80,9 @@ class Method(Parametrised, PipelineKeeper, ABC):
         protocol = protocol or Protocol()
         data = training_data(dataset, protocol, modalities)
         self._check_data(data)
+        notes: dict[str, str] = {}
+        if self.uses_labels and self.works_without_labels:
+            data, notes = ignore_single_class(data)
         started = time.perf_counter()
         propagation = {}
         if protocol.propagate and self.uses_labels:
@@ -93,10 +100,14 @@ class Method(Parametrised, PipelineKeeper, ABC):
             },
             "classes": list(dataset.classes),
             "selection": [],
+            **notes,
             **propagation,
         }
         self.pipeline_folder = dataset.pipeline_folder
         self._fit(data, progress)
+        note = selection_note(data)
+        if note and self.record_["selection"]:
+            self.record_["selection_note"] = note
         # What came from a cache counts with the time it once took: the figure is that of a cold start.
         self.record_["fit_seconds"] = time.perf_counter() - started + self.record_.get("reused_seconds", 0.0)
         return self
@@ -179,14 +190,27 @@ class Method(Parametrised, PipelineKeeper, ABC):
         """
         return dict(params), {}
 
+    @classmethod
+    def unsuited(cls, widths: Mapping[str, int]) -> str | None:
+        """Why the method cannot be fitted on modalities of so many columns each; None where it can.
+
+        Comparisons of all methods leave out a method that says so, and repeat what it says.
+        """
+        return None
+
+    @property
+    def saved_as(self) -> "Method":
+        """The fitted method that is kept when this one is saved: itself, unless it only chose among others."""
+        return self
+
     def saw(self, protocol: Protocol, data: TrainingData) -> str:
         """What this method's fit reads under a protocol, in a few words."""
         labels = "labels" if data.soft_labels is None else "propagated labels"
-        parts = ["pairs"] + [labels] * bool(self.uses_labels and data.train.labels.is_labelled.any())
+        parts = ["pairs"] * self.uses_pairs + [labels] * bool(self.uses_labels and data.train.labels.is_labelled.any())
         if self.uses_unlabelled and any(pool.shape[0] for pool in data.pools.values()):
             training = "unlabelled training pairs" if protocol.use_pairs else "unlabelled training features"
             parts.append("test features" if protocol.unlabelled == "test-features" else training)
-        return " + ".join(parts)
+        return " + ".join(parts) or "nothing"
 
     @property
     def is_fitted(self) -> bool:
@@ -238,7 +262,11 @@ class Method(Parametrised, PipelineKeeper, ABC):
     def _check_data(self, data: TrainingData) -> None:
         count = len(data.modalities)
         if count < 2:
-            raise FitError(f"{type(self).__name__} joins modalities and needs two; the dataset gives {count}.")
+            given = ", ".join(data.modalities) or "none"
+            raise FitError(
+                f"{type(self).__name__} joins modalities and needs two; the dataset gives {count} ({given}). Give "
+                "items both an image and a text, such as a column of texts or x.txt beside x.jpg, and ingest again."
+            )
         if self.max_modalities is not None and count > self.max_modalities:
             raise FitError(
                 f"{type(self).__name__} joins {self.max_modalities} modalities and the dataset has {count} "
@@ -246,6 +274,8 @@ class Method(Parametrised, PipelineKeeper, ABC):
             )
         if self.uses_labels and not self.works_without_labels and not data.train.labels.is_labelled.any():
             raise FitError(f"{type(self).__name__} learns from labels and no training item has one.")
+        if self.uses_labels and not self.works_without_labels:
+            refuse_single_class(type(self).__name__, data)
 
     def _columns(self, purpose: Purpose) -> slice:
         return columns_of(self.spaces, self.settle_purpose(purpose))

@@ -14,11 +14,14 @@ from diptych.methods.deep.freezing import frozen_towers
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.metric_stage import monitoring
 from diptych.methods.deep.sizing import FAST, Sizes, sizes_for
-from diptych.methods.deep.whole_network import RATE, Documents, documents, train_network
+from diptych.methods.deep.tower_inputs import Documents, documents
+from diptych.methods.deep.whole_network import RATE, train_network
 from diptych.methods.deep.workshop import Workshop
+from diptych.methods.fit_stages import WholeFit
 from diptych.methods.partner_space import PartnerJudge, add_partner_space, fit_partner_codes
 from diptych.nets.cdmlmr import Branch
 from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
+from diptych.progress import Progress
 
 Losses = Literal["both", "contrastive", "quadruplet", "none"]
 Retrieved = Literal["probabilities", "codes"]
@@ -160,6 +163,10 @@ class CDMLMR(DeepMethod):
             return False
         return self.uses_unlabelled and self.unlabelled_weight > 0
 
+    def _fit(self, data: TrainingData, progress: Progress) -> None:
+        several_stages = self.profile != "paper" and data.train.labels.is_labelled.any()
+        super()._fit(data, WholeFit(progress, data.modalities) if several_stages else progress)
+
     def _train(self, shop: Workshop) -> dict[str, Chain]:
         if not shop.data.train.labels.is_labelled.any():
             return self._train_without_labels(shop)
@@ -204,7 +211,7 @@ class CDMLMR(DeepMethod):
         if not self.partner_space:
             raise FitError("no training item has a label, and without labels only the partner space can be learned.")
         partners, chosen, search = fit_partner_codes(shop.data, PartnerJudge.of(shop.data), shop.progress)
-        self.spaces_ = {"partner": next(iter(partners.values())).weights.shape[1]}
+        self.spaces_ = {"partner": next(iter(partners.values())).width}
         self.record_["selection"] = search.trials
         self.record_["chosen"] = chosen
         return {name: (code,) for name, code in partners.items()}

@@ -174,7 +174,7 @@ class JRL(Method):
                 if search.add({"sparsity": weights.sparsity, "graph": weights.graph}, score):
                     best = weights
                 done, total = len(search.trials), len(sparsities) * len(graphs)
-                progress("choosing weights", done, total, {"validation MAP": search.best_score})
+                progress("choosing weights", done, total, {f"validation {validation.measure}": search.best_score})
             self.record_["selection"] = search.trials
         self.record_["chosen"] = {"sparsity": best.sparsity, "graph": best.graph}
         return best

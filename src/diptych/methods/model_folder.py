@@ -26,10 +26,11 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
     """Write a fitted method as a folder, whole or not at all.
 
     Args:
-        method: a fitted method that came from the registry.
+        method: a fitted method that came from the registry; of one that chose another, the other is written.
         folder: where to put it.
         overwrite: replace an existing folder.
     """
+    method = method.saved_as
     if not method.registry_name:
         raise ConfigError(f"this {type(method).__name__} has no name to be found by again; make it with create(name).")
     state, arrays = pack(method.learned_state())

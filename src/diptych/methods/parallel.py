@@ -27,7 +27,10 @@ def check_parallel(method: str, devices: int, device: str) -> None:
     if devices == 1:
         return
     if not _trains_by_steps(method):
-        raise ConfigError(f"devices is {devices} but '{method}' does not train by steps; leave --devices out.")
+        raise ConfigError(
+            f"devices is {devices} but '{method}' does not train by steps; leave --devices out, or "
+            "name a method that does, such as --method cdmlmr."
+        )
     from diptych.training.launch import check_devices
 
     check_devices(devices, device)

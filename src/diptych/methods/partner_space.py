@@ -9,11 +9,11 @@ import numpy as np
 from diptych.arrays import Features, Floats, Singles
 from diptych.data import Partition, TrainingData
 from diptych.evaluation import evaluate_instances
-from diptych.features.scaling import Scaling
+from diptych.features.scaling import Scaling, fit_scaling
 from diptych.methods._scalings import scaled_pairs
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
-from diptych.methods.selection import Search, Validation
+from diptych.methods.selection import FEWEST_PAIRS, Search, Validation
 from diptych.progress import Progress
 from diptych.state import stateful
 
@@ -33,27 +33,33 @@ UNJUDGED_WEIGHT = 0.5
 TOLERATED_LOSS = 0.002
 """How much class MAP on validation the partner space may cost where both purposes are asked for at once."""
 
-FEWEST_PAIRS = 20
-
 
 @stateful
 @dataclass(frozen=True)
 class PartnerCode:
     """Canonical projections of one modality, each times a power of its correlation, at length one.
 
+    Where the features of all modalities share a space already, they take the place of projections.
+
     Attributes:
         scaling: of the features.
-        centre: the mean of the scaled training rows.
-        weights: columns × components.
+        centre: what is subtracted of scaled rows: for projections, the mean of the training rows.
+        weights: columns × components; None for the features themselves.
     """
 
     scaling: Scaling
     centre: Floats
-    weights: Floats
+    weights: Floats | None
+
+    @property
+    def width(self) -> int:
+        """How many columns an embedding has."""
+        return len(self.centre) if self.weights is None else int(self.weights.shape[1])
 
     def __call__(self, rows: Features) -> Singles:
         """Embed stored rows."""
-        codes = (self.scaling(rows) - self.centre) @ self.weights
+        codes = self.scaling(rows) - self.centre
+        codes = codes if self.weights is None else codes @ self.weights
         return np.asarray(codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12), dtype=np.float32)
 
 
@@ -138,7 +144,7 @@ def add_partner_space(
     codes = {name: Spaces(class_codes[name], partners[name], class_weight, partner_weight) for name in partners}
     first = next(iter(partners))
     classes = class_codes[first](data.train.having(first).take(np.arange(1)).features(first)).shape[1]
-    width = partners[first].weights.shape[1] + (classes if class_weight else 0)
+    width = partners[first].width + (classes if class_weight else 0)
     chosen = {**values, "class_weight": class_weight, "partner_weight": partner_weight}
     return JoinedSpaces(codes, {"class": classes, "partner": width}, chosen, search.trials)
 
@@ -186,7 +192,8 @@ def fit_partner_codes(
 ) -> tuple[dict[str, PartnerCode], dict[str, float], Search]:
     """Ridge CCA of the training pairs; ridge, components and power are chosen by how often partners are found.
 
-    Without validation pairs the first value of each grid is taken.
+    Without validation pairs the first value of each grid is taken. Where all modalities have as many columns, the
+    features themselves are tried too, as encoders that were trained together share a space already.
 
     Returns:
         Each modality's code, the values chosen, and what the judge said of each value tried.
@@ -231,7 +238,36 @@ def fit_partner_codes(
             chosen = _first_of_the_best(search, name, options)
     weights = codes_of(chosen)
     codes = {name: PartnerCode(scalings[name], centres[name], weights[name]) for name in scaled}
+    if judge is not None and len({rows.shape[1] for rows in judge.rows.values()}) == 1:
+        reached = next(trial["score"] for trial in search.trials if trial["params"] == chosen)
+        shared, values, score = _features_as_codes(data, judge, search)
+        if score >= reached:
+            return shared, values, search
     return codes, chosen, search
+
+
+def _features_as_codes(
+    data: TrainingData, judge: PartnerJudge, search: Search
+) -> tuple[dict[str, PartnerCode], dict[str, float], float]:
+    """The features themselves, or less their mean over the training pairs where that finds more partners.
+
+    Encoders that were trained together keep their modalities apart by an offset, which the mean takes away.
+    """
+    pairs = data.train.having(*data.modalities)
+    best: tuple[dict[str, PartnerCode], dict[str, float], float] | None = None
+    for centred in (0.0, 1.0):
+        codes = {}
+        for name in data.modalities:
+            rows = pairs.features(name)
+            plain = fit_scaling(rows, data.kinds[name], "none")
+            codes[name] = PartnerCode(plain, centred * plain(rows).mean(axis=0), None)
+        score = judge.score({name: codes[name](rows) for name, rows in judge.rows.items()})
+        values = {"features": 1.0, "centred": centred}
+        search.add(values, score)
+        if best is None or score > (1.0 + NEARLY) * best[2]:
+            best = codes, values, score
+    assert best is not None
+    return best
 
 
 def _first_of_the_best(search: Search, name: str, options: Sequence[float]) -> dict[str, Any]:

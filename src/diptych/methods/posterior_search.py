@@ -66,6 +66,11 @@ class PosteriorProblem:
     validation: Validation | None
     held_out: Mapping[str, Floats]
 
+    @property
+    def measure(self) -> str:
+        """What the judge measures, for a person."""
+        return "" if self.validation is None else self.validation.measure
+
     def fit(self, name: str, strength: float) -> Posteriors:
         """Fit one modality's posteriors."""
         return fit_posteriors(self.rows[name], self.targets[name], self.classes, strength)
@@ -134,6 +139,6 @@ def choose_posteriors(
                 score = problem.validation.score({name: judged(name, value) for name, value in trial.items()})
                 search.add({"strength": trial}, score)
                 done, total = len(search.trials), len(rounds) * len(STRENGTH_GRID)
-                progress("choosing strengths", done, total, {"validation MAP": search.best_score})
+                progress("choosing strengths", done, total, {f"validation {problem.measure}": search.best_score})
             best = search.best["strength"]
     return {name: fitted(name, strength) for name, strength in best.items()}, best, search

@@ -21,12 +21,14 @@ class Entry:
         summary: one line for tables and help.
         defaults: parameters that make this variant of the class.
         extra: the optional dependency group it needs, if any.
+        chooses: whether it fits one of the other methods, so that a table of all methods has no need of it.
     """
 
     target: str
     summary: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
     extra: str | None = None
+    chooses: bool = False
 
 
 def _deep(target: str, summary: str, defaults: Mapping[str, Any] | None = None) -> Entry:
@@ -35,6 +37,15 @@ def _deep(target: str, summary: str, defaults: Mapping[str, Any] | None = None) 
 
 
 _METHODS: dict[str, Entry] = {
+    "auto": Entry(
+        "diptych.methods.auto:Auto",
+        "the method that suits the data: by its labels and pairs, by validation, within a minute",
+        chooses=True,
+    ),
+    "identity": Entry(
+        "diptych.methods.identity:Identity",
+        "features as they are, for encoders that already share a space (zero-shot); learns nothing",
+    ),
     "chance": Entry("diptych.methods.chance:Chance", "codes that know nothing, for the level below which nobody falls"),
     "cca-paper": Entry("diptych.methods.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
     "cca": Entry("diptych.methods.cca:CCA", "ridge CCA, ridge and components chosen on validation"),
@@ -74,6 +85,11 @@ def _entries() -> dict[str, Entry]:
 def names() -> list[str]:
     """Every method's name, in the order tables show them."""
     return list(_entries())
+
+
+def comparable_names() -> list[str]:
+    """Every method that a table of all methods holds: not those that only choose among others."""
+    return [name for name, known in _entries().items() if not known.chooses]
 
 
 def entry(name: str) -> Entry:

@@ -3,30 +3,43 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from diptych.arrays import Features
-from diptych.data import Labels, TrainingData
-from diptych.evaluation import Similarity, mean_average_precision
+from diptych.data import Labels, Partition, TrainingData
+from diptych.evaluation import Similarity, expected_average_precision, mean_average_precision
+
+FEWEST_LABELLED = 100
+FEWEST_PER_CLASS = 3
+MORE_PAIRS = 2
+FEWEST_PAIRS = 20
+"""When labels are too few to choose by: fewer than `FEWEST_LABELLED` validation items have one, or fewer than
+`FEWEST_PER_CLASS` for each class they name, while at least `FEWEST_PAIRS` validation items have a partner, and
+`MORE_PAIRS` times as many as have a label."""
 
 
 @dataclass(frozen=True)
 class Validation:
     """The validation split as a judge: the mean MAP over all ordered pairs of modalities.
 
-    Where validation items carry no labels, an item's own partner is what is to be found.
+    Where validation items carry no labels, an item's own partner is what is to be found; its average precision is
+    then the reciprocal of its rank. Partners judge as well where labels are few and pairs are many
+    (`judges_by_partner`): a dozen labels choose by chance. Where every validation item has a label, labels judge,
+    however few items there are.
 
     Attributes:
         rows: the validation rows of each modality.
         labels: the labels of those rows.
         k: how many results count; None for all.
+        by: what makes two items relevant to each other: a shared class, or being partners.
     """
 
     rows: Mapping[str, Features]
     labels: Mapping[str, Labels]
     k: int | None = None
+    by: Literal["class", "partner"] = "class"
 
     @classmethod
     def of(cls, data: TrainingData) -> "Validation | None":
@@ -34,7 +47,7 @@ class Validation:
         if data.validation is None:
             return None
         part = data.validation
-        by_class = bool(part.labels.is_labelled.any())
+        by_class = not judges_by_partner(part, data.modalities)
         part = part.labelled() if by_class else part
         parts = {name: part.having(name) for name in data.modalities}
         if any(len(p) < 2 for p in parts.values()):
@@ -43,11 +56,26 @@ class Validation:
         labels = {
             name: p.labels if by_class else identity.take(np.isin(part.index, p.index)) for name, p in parts.items()
         }
-        return cls({name: p.features(name) for name, p in parts.items()}, labels, data.select_at)
+        rows = {name: p.features(name) for name, p in parts.items()}
+        return cls(rows, labels, data.select_at, "class" if by_class else "partner")
+
+    @property
+    def measure(self) -> str:
+        """What the score is, for a person: "MAP", or "MRR" where partners are to be found."""
+        return "MAP" if self.by == "class" else "MRR"
 
     def score(self, codes: Mapping[str, Any], similarity: Similarity = "cosine") -> float:
         """Score embedded validation rows, one matrix per modality."""
         return self.score_directions({(a, b): (codes[a], codes[b]) for a, b in permutations(self.rows, 2)}, similarity)
+
+    def chance(self) -> float:
+        """What codes that know nothing score on average."""
+        levels = [
+            expected_average_precision(counts[counts > 0], len(self.labels[b]), self.k).mean()
+            for a, b in permutations(self.rows, 2)
+            if (counts := self.labels[a].shared_counts(self.labels[b])).any()
+        ]
+        return float(np.mean(levels)) if levels else 0.0
 
     def score_directions(
         self, representations: Mapping[tuple[str, str], tuple[Any, Any]], similarity: Similarity = "cosine"
@@ -58,6 +86,28 @@ class Validation:
             for (a, b), (q, g) in representations.items()
         ]
         return float(np.mean(scores))
+
+
+def judges_by_partner(part: Partition, modalities: tuple[str, ...]) -> bool:
+    """Whether validation items are to find their own partners, because none has a label or too few have."""
+    labelled = int(part.labels.is_labelled.sum())
+    if not labelled:
+        return True
+    classes = int(np.count_nonzero(part.labels.class_counts()))
+    few = labelled < FEWEST_LABELLED or labelled < FEWEST_PER_CLASS * classes
+    pairs = len(part.having(*modalities)) if few else 0
+    return pairs >= max(FEWEST_PAIRS, MORE_PAIRS * labelled)
+
+
+def selection_note(data: TrainingData) -> str | None:
+    """Say where partners judge although there are labels; None where labels judge, or nothing does."""
+    part = data.validation
+    if part is None or not part.labels.is_labelled.any() or not judges_by_partner(part, data.modalities):
+        return None
+    return (
+        f"only {int(part.labels.is_labelled.sum())} of {len(part)} validation items have a label, so settings were "
+        "chosen by how well items find their own partners"
+    )
 
 
 @dataclass

@@ -181,7 +181,8 @@ def _choose_maps(
             score = problem.projected(leading).score(strengths)
             if search.add({**chosen, "strength": strengths}, score):
                 best = leading, chosen
-        progress("choosing projections", done, len(maps.settings), {"validation MAP": search.best_score})
+        figures = {f"validation {problem.measure}": search.best_score}
+        progress("choosing projections", done, len(maps.settings), figures)
     assert best is not None
     return *best, search.trials
 

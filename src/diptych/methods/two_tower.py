@@ -7,21 +7,23 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 import torch
 
-from diptych.arrays import Singles
+from diptych.arrays import Features, Singles
 from diptych.data import Protocol, TrainingData
+from diptych.data.modality import BlockKind
 from diptych.errors import ConfigError
 from diptych.features.scaling import fit_scaling
+from diptych.methods.deep.blocks import prepare_blocks
 from diptych.methods.deep.dbn_stage import CLIP
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain, Clip, DenseLayer, run_chain
 from diptych.methods.deep.metric_stage import monitoring
 from diptych.methods.deep.retrieval_judge import labels_key
-from diptych.methods.deep.whole_network import Documents, documents
+from diptych.methods.deep.tower_inputs import COUNT_CLIP, Documents, documents
 from diptych.methods.deep.workshop import Workshop, frozen
 from diptych.methods.selection import Search, Validation
 from diptych.methods.two_tower_code import TwoTowerCode, represented
 from diptych.nets.members import MemberLinear
-from diptych.nets.samplers import MixedBatches
+from diptych.nets.mixed_batch import MixedBatches
 from diptych.nets.two_tower import TwoTowerNet, TwoTowerObjective, TwoTowerOptions
 from diptych.training import Cosine, LoopSettings
 
@@ -261,8 +263,10 @@ def _chosen(
 
 
 def _scaling(shop: Workshop, name: str) -> Chain:
-    rows = shop.data.train.having(name).features(name)
-    return fit_scaling(rows, shop.data.kinds[name]), Clip(CLIP)
+    def chain(rows: Features, kind: BlockKind) -> Chain:
+        return fit_scaling(rows, kind), Clip(COUNT_CLIP if kind == "counts" else CLIP)
+
+    return prepare_blocks(shop.data.train.having(name).features(name), shop.data.kinds[name], chain)
 
 
 def _training_rows(source: Documents, name: str, chain: Chain) -> Singles:

@@ -90,6 +90,7 @@ def test_counts_go_into_a_replicated_softmax_and_dense_rows_into_a_gaussian_mach
 
 def test_the_stand_in_for_the_replicated_softmax_is_announced_once(dense_dataset, caplog):
     announce_stand_in.cache_clear()
+    caplog.set_level("INFO")
     for seed in (0, 1):
         train_dbn(workshop(dense_dataset, seed=seed), "text")
     assert sum("Gaussian machine" in record.message for record in caplog.records) == 1

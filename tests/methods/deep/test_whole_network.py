@@ -7,10 +7,11 @@ import pytest
 
 import synthetic
 from diptych.data import Protocol, training_data
-from diptych.methods import create
+from diptych.methods import cdmlmr, create
 from diptych.methods.deep.profile import profile
 from diptych.methods.deep.sizing import FAST
-from diptych.methods.deep.whole_network import documents, train_network
+from diptych.methods.deep.tower_inputs import documents
+from diptych.methods.deep.whole_network import train_network
 from diptych.methods.deep.workshop import Workshop
 from diptych.nets.cdmlmr_objective import CdmlmrOptions
 from diptych.progress import silent
@@ -44,8 +45,9 @@ def network_stage(model):
 
 
 @pytest.mark.parametrize("cut", [13, 20])
-def test_an_interrupted_fit_goes_on_to_the_same_bits(counts_dataset, tmp_path, cut):
+def test_an_interrupted_fit_goes_on_to_the_same_bits(counts_dataset, tmp_path, cut, monkeypatch):
     """The network takes 24 steps with a checkpoint after 12, dropout, mixup and validations included."""
+    monkeypatch.setattr(cdmlmr, "WholeFit", lambda progress, modalities: progress)  # to hear of single steps
     straight = fit(counts_dataset, None)
 
     def interrupt(stage, done, total, figures=None):

@@ -13,8 +13,7 @@ def train_autoencoder(shop: Workshop, modality: str) -> CodedModality:
     Inputs are brought to [0, 1] with training statistics (word frequencies for counts), which the sigmoid output needs.
     """
     rows = shop.data.train.having(modality).features(modality)
-    recipe = "tf+minmax" if shop.data.kinds[modality] == "counts" else "minmax"
-    scaled: Chain = (fit_scaling(rows, shop.data.kinds[modality], recipe),)
+    scaled: Chain = (fit_scaling(rows, shop.data.kinds[modality], {"counts": "tf+minmax", "dense": "minmax"}),)
     values = run_chain(scaled, rows)
     source, width = shop.tensor(values), shop.profile.dense_widths[1]
     single = Autoencoder((values.shape[1], width), shop.random("autoencoder", modality, "1"))

@@ -69,8 +69,11 @@ def bottom_machine(kind: str, visible: int, hidden: int, random: torch.Generator
 
 
 def pretrain(shop: Workshop) -> Pretrained:
-    """Train the machines of both pathways and the joint one, with gains that double the side that is alone."""
-    kinds = {name: str(shop.data.kinds[name]) for name in shop.data.modalities}
+    """Train the machines of both pathways and the joint one, with gains that double the side that is alone.
+
+    Rows with blocks of counts and of dense columns are taken as dense.
+    """
+    kinds = {name: "counts" if kind == "counts" else "dense" for name, kind in shop.data.kinds.items()}
     pairs = shop.data.train.having(*kinds)
     chains: dict[str, Chain] = {}
     pathways: dict[str, tuple[RestrictedBoltzmannMachine, RestrictedBoltzmannMachine]] = {}
@@ -78,7 +81,7 @@ def pretrain(shop: Workshop) -> Pretrained:
     keys: list[str] = []
     for name, kind in kinds.items():
         rows = pairs.features(name)
-        chains[name] = () if kind == "counts" else (fit_scaling(rows, "dense"), Clip(CLIP))
+        chains[name] = () if kind == "counts" else (fit_scaling(rows, shop.data.kinds[name]), Clip(CLIP))
         values = run_chain(chains[name], rows)
         widths = shop.profile.dbn_widths(kind, values.shape[1])
         low = bottom_machine(kind, values.shape[1], widths[0], shop.random("boltzmann", name, "1"))

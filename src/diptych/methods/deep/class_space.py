@@ -8,6 +8,7 @@ import numpy as np
 from diptych.arrays import Features, Floats, Integers, Singles
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.linear_member import LEAST_JUDGES, fit_linear_member
+from diptych.methods.deep.tower_inputs import Documents
 from diptych.methods.deep.towers import (
     LEAST_PROBABILITY,
     BranchCode,
@@ -16,7 +17,6 @@ from diptych.methods.deep.towers import (
     Tower,
     tempered,
 )
-from diptych.methods.deep.whole_network import Documents
 from diptych.methods.deep.workshop import Workshop
 from diptych.methods.posteriors import Posteriors
 from diptych.methods.selection import Search, Validation

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from diptych.arrays import Singles
+from diptych.methods.deep.blocks import Columns
 from diptych.methods.deep.layers import Chain, CountLayer, DenseLayer
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.deep.workshop import frozen
@@ -33,6 +34,8 @@ def _frozen_tower(net: CdmlmrNetwork, name: str, prepare: Chain) -> Tower:
             else CountLayer(weight, np.asarray(bias / words, np.float32), 1.0, words)
         )
         dbn = (lower, upper)
+        if counts and len(weight) < net.shape.columns[name]:
+            dbn = (Columns(tower.dbn.first_column, tower.dbn.first_column + len(weight)), *dbn)
     members = tuple(_frozen_member(net, name, member) for member in range(net.shape.members))
     return Tower(prepare, dbn, counts, net.shape.read_features, members, net.heads)
 

@@ -15,6 +15,7 @@ from diptych.methods.deep.retrieval_judge import RetrievalJudge, retrieval_judge
 from diptych.methods.deep.workshop import Workshop, frozen, frozen_layer
 from diptych.nets.dense import activation_function
 from diptych.nets.metric_learning import MetricObjective, MetricOptions
+from diptych.nets.mixed_batch import MixedBatches
 from diptych.nets.pathways import (
     Branch,
     Pathways,
@@ -23,7 +24,6 @@ from diptych.nets.pathways import (
     representation,
     require_comparable,
 )
-from diptych.nets.samplers import MixedBatches
 from diptych.state import stateful
 from diptych.training import Constant, History, LoopSettings
 

@@ -1,0 +1,180 @@
+"""Choose a method by what the data have, and by validation, and fit it."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from diptych.arrays import Features, Floats, Singles
+from diptych.data import Dataset, Protocol, TrainingData
+from diptych.errors import ConfigError
+from diptych.evaluation import Similarity
+from diptych.methods.auto_budget import Affordable, affordable, limited, posterior_seconds
+from diptych.methods.auto_choice import CLASSES, CLASSES_AND_PARTNERS, PARTNERS, Candidate, Situation, candidates
+from diptych.methods.auto_trial import Trial, reason, shares_a_space
+from diptych.methods.base import Method
+from diptych.methods.label_use import lacks_labels, without_labels
+from diptych.methods.posterior_search import STRENGTH_GRID, STRENGTH_UNCHOSEN
+from diptych.methods.registry import create
+from diptych.progress import Progress, silent
+
+if TYPE_CHECKING:  # what a fit depends on is read from the imports: see `diptych.code_version`
+    from diptych.methods.cca import CCA
+    from diptych.methods.cdmlmr import CDMLMR
+    from diptych.methods.identity import Identity
+    from diptych.methods.semantic import SemanticMatching
+
+
+class Auto(Method):
+    """Fit the method that suits the data; what is saved is that method, and opens without this one.
+
+    What the training items have decides which methods come into question (`diptych.methods.auto_choice`): with pairs
+    and labels `cdmlmr`, whose class and partner spaces serve both kinds of search; with pairs alone its partner space;
+    with labels alone `sm`; and where all modalities have as many columns, `identity`. Without torch `cca` stands in for
+    `cdmlmr`. Where several come into question, validation decides by how well items find their own partners. Labels
+    that cannot be told from the features on validation are left out again.
+
+    Args:
+        budget_s: how many seconds the fit may take on two cores. Where an estimate from the numbers of rows and columns
+            is longer, a part of the pairs and labels is drawn to learn from.
+        propagate: propagate labels where only some training items have one, even if the protocol does not say so.
+        profile: of `cdmlmr`.
+        seed: of everything that is drawn.
+        device: of `cdmlmr`.
+        cache: of `cdmlmr`.
+
+    Attributes:
+        method_: the fitted method.
+    """
+
+    uses_labels: ClassVar[bool] = True
+    works_without_labels: ClassVar[bool] = True
+    uses_unlabelled: ClassVar[bool] = True
+    stochastic: ClassVar[bool] = True
+    citation: ClassVar[str] = "That of the method it chooses."
+
+    method_: "CDMLMR | CCA | Identity | SemanticMatching | Method"
+
+    def __init__(
+        self,
+        budget_s: float = 60.0,
+        propagate: bool = True,
+        profile: str = "standard",
+        seed: int = 0,
+        device: str = "auto",
+        cache: str | None = "auto",
+    ) -> None:
+        self.budget_s = budget_s
+        self.propagate = propagate
+        self.profile = profile
+        self.seed = seed
+        self.device = device
+        self.cache = cache
+
+    @property
+    def similarity(self) -> Similarity:  # type: ignore[override]
+        """That of the chosen method."""
+        return self.method_.similarity if self.is_fitted else "cosine"
+
+    @property
+    def saved_as(self) -> Method:
+        """The chosen method."""
+        return self.method_ if self.is_fitted else self
+
+    def learned_state(self) -> dict[str, Any]:
+        """What the chosen method learned."""
+        self._check_fitted()
+        return self.method_.learned_state()
+
+    def fit(
+        self,
+        dataset: Dataset,
+        protocol: Protocol | None = None,
+        *,
+        modalities: tuple[str, ...] | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """Choose a method and fit it, as `Method.fit` does; missing labels are propagated first."""
+        protocol = protocol or Protocol()
+        if self.propagate and lacks_labels(dataset, protocol):
+            protocol = replace(protocol, propagate=True)
+        return super().fit(dataset, protocol, modalities=modalities, progress=progress)
+
+    def _fit(self, data: TrainingData, progress: Progress) -> None:
+        if not self.budget_s > 0:
+            raise ConfigError(f"budget_s is {self.budget_s}; it must be a positive number of seconds.")
+        found = Situation.of(data)
+        waiting = candidates(found)
+        plan = self._affordable(found, waiting)
+        data = limited(data, plan, self.seed)
+        if CLASSES_AND_PARTNERS in waiting and not plan.labelled:
+            waiting = [PARTNERS]
+        trials = [self._tried(each, data, found, progress) for each in waiting]
+        best = self._best(trials, data)
+        if best.candidate is CLASSES_AND_PARTNERS and best.learned_no_class:
+            best = self._tried(PARTNERS, data, found, progress)
+            trials.append(best)
+        self._take(best, trials, reason(best, trials, found, plan, self.record_.get("label_note")), plan.seconds)
+
+    def _affordable(self, found: Situation, waiting: Sequence[Candidate]) -> Affordable:
+        """How much of the data to learn from; all of it where another profile than the usual one was asked for."""
+        if self.profile != "standard" or CLASSES in waiting:
+            return Affordable(found.pairs, found.known, None)
+        wanted = found.known if CLASSES_AND_PARTNERS in waiting else 0
+        return affordable(found.pairs, wanted, list(found.widths.values()), self.budget_s)
+
+    def _tried(self, candidate: Candidate, data: TrainingData, found: Situation, progress: Progress) -> Trial:
+        """Fit a candidate and let validation speak of it."""
+        seen = data if candidate.labels else without_labels(data)
+        method = create(candidate.method, **self._params(candidate, found))
+        method.pipeline_folder = self.pipeline_folder
+        method.record_ = copy.deepcopy(self.record_)
+        method.record_["saw"] = method.saw(Protocol(**self.record_["protocol"]), seen)
+        method._fit(seen, progress)
+        method.record_["fit_seconds"] = 0.0  # it may embed now; `fit` says in the end how long all of this took
+        return Trial.of(candidate, method, data)
+
+    def _params(self, candidate: Candidate, found: Situation) -> dict[str, Any]:
+        params = dict(candidate.params)
+        if candidate.method == "cdmlmr":
+            params |= {"profile": self.profile, "seed": self.seed, "device": self.device, "cache": self.cache}
+        if candidate is CLASSES:
+            once = posterior_seconds(max(found.known_by_modality.values()), list(found.widths.values()))
+            params |= {"strength": STRENGTH_UNCHOSEN} if once * len(STRENGTH_GRID) > self.budget_s else {}
+        return params
+
+    def _best(self, trials: Sequence[Trial], data: TrainingData) -> Trial:
+        """The trial whose partners are found best, or its classes where no item has a partner; the first of equals."""
+        if len(trials) == 1:
+            return trials[0]
+        for measure in ("MRR", "MAP"):
+            if all(measure in trial.figures for trial in trials):
+                return max(trials, key=lambda trial: trial.figures[measure].score)
+        identity, learned = trials
+        return identity if shares_a_space(data, self.seed) else learned
+
+    def _take(self, best: Trial, trials: Sequence[Trial], why: str, seconds: float | None) -> None:
+        """Be the chosen method from now on."""
+        self.method_ = best.method
+        self.record_ = best.method.record_
+        self.spaces_ = best.method.spaces
+        reused = sum(trial.method.record_.get("reused_seconds", 0.0) for trial in trials)
+        self.record_ |= {"reused_seconds": reused} if reused else {}
+        tried = [
+            {
+                "method": trial.candidate.method,
+                "learned": trial.candidate.words,
+                "figures": {name: asdict(figure) for name, figure in trial.figures.items()},
+            }
+            for trial in trials
+        ]
+        self.record_["auto"] = {
+            "chosen": best.candidate.method,
+            "why": why,
+            "tried": tried,
+            "budget_s": self.budget_s,
+            "estimated_seconds": seconds,
+        }
+
+    def _embed(self, modality: str, rows: Features) -> Floats | Singles:
+        return self.method_._embed(modality, rows)
