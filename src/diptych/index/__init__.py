@@ -4,7 +4,7 @@ from diptych.index.contract import Index
 from diptych.index.filters import Condition, parse
 from diptych.index.identity import Identity, Maker
 from diptych.index.items import Found, Item
-from diptych.index.registry import create_index, engines, open_index
+from diptych.index.registry import create_index, engines, engines_with_words, open_index
 
 __all__ = [
     "Condition",
@@ -15,6 +15,7 @@ __all__ = [
     "Maker",
     "create_index",
     "engines",
+    "engines_with_words",
     "open_index",
     "parse",
 ]

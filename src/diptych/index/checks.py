@@ -13,6 +13,7 @@ from diptych.arrays import Singles
 from diptych.errors import ConfigError, DataError
 from diptych.index.filters.syntax import COLUMNS
 from diptych.index.items import Batch
+from diptych.index.terms import EntryWords, entry_words
 
 LONGEST_NAME = 1_024
 """Bytes of an id or of a modality's name."""
@@ -26,21 +27,23 @@ def checked_batch(
     modality: str | Sequence[str],
     metadata: Sequence[Mapping[str, Any]] | None,
     dimension: int,
+    texts: Sequence[str | None] | None = None,
 ) -> Batch:
     """Items ready to be stored, or an error that names the first wrong one."""
     ids = checked_ids(ids)
     count = len(ids)
     modalities = [modality] * count if isinstance(modality, str) else list(modality)
     known: Sequence[Mapping[str, Any]] = [{}] * count if metadata is None else list(metadata)
-    for name, column in (("modalities", modalities), ("metadata", known)):
-        if len(column) != count:
+    for name, column in (("modalities", modalities), ("metadata", known), ("texts", texts)):
+        if column is not None and len(column) != count:
             raise DataError(f"there are {count} ids but {len(column)} {name}; give one for each id.")
     for name in set(modalities):
         _check_name(name, "modality")
     rows = unit_rows(vectors, dimension, ids)
     if len(rows) != count:
         raise DataError(f"there are {count} ids but {len(rows)} vectors; give one for each id.")
-    return Batch(ids, modalities, rows, [_as_json(id, value) for id, value in zip(ids, known, strict=True)])
+    written = [_as_json(id, value) for id, value in zip(ids, known, strict=True)]
+    return Batch(ids, modalities, rows, written, None if texts is None else _words(ids, texts))
 
 
 def checked_ids(ids: Iterable[str]) -> list[str]:
@@ -145,6 +148,13 @@ def _as_json(id: str, metadata: Mapping[str, Any]) -> str:
     except (TypeError, ValueError) as error:
         raise DataError(f"the metadata of {id!r} cannot be written as JSON ({error}).") from None
     return text
+
+
+def _words(ids: Sequence[str], texts: Sequence[str | None]) -> list[EntryWords | None]:
+    for id, text in zip(ids, texts, strict=True):
+        if text is not None and not isinstance(text, str):
+            raise DataError(f"the words of {id!r} are {type(text).__name__}; give a text, or None for an item without.")
+    return [entry_words(text) for text in texts]
 
 
 def _check_keys(id: str, value: object, depth: int) -> None:

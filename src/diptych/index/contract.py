@@ -4,6 +4,7 @@
 - A call changes all of its items or none.
 - Scores are cosines of the vectors as stored; equal vectors get equal scores, and equal scores come by order of ids.
 - A search returns k items whenever k items fit the filter.
+- What is found by words obeys the same rules; words belong to an item and come and go with it.
 """
 
 from abc import ABC, abstractmethod
@@ -20,9 +21,10 @@ from diptych.index.checks import checked_batch, checked_ids, checked_page, is_pl
 from diptych.index.filters import And, Comparison, Condition, Key, parse
 from diptych.index.identity import Identity, Maker
 from diptych.index.items import Batch, Found, Item
+from diptych.index.lexical import Lexical
 
 
-class Index(ABC):
+class Index(Lexical, ABC):
     """Vectors with an id, a modality and metadata each."""
 
     @property
@@ -37,6 +39,7 @@ class Index(ABC):
         *,
         modality: str | Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None = None,
+        words: Sequence[str | None] | None = None,
         maker: Maker | None = None,
     ) -> int:
         """Add new items, all or none; an id that is there already is an error.
@@ -46,12 +49,14 @@ class Index(ABC):
             vectors: one row each, of any length but zero; kept as float32 of length 1.
             modality: what they are: one name for all, or one each.
             metadata: a JSON object each; the keys `id` and `modality` are taken.
+            words: the text by whose words each item is found, None for one that is found by none; refused by an index
+                that was created without words.
             maker: who made the vectors; refused if it is not the maker of this index.
 
         Returns:
             How many items were added.
         """
-        return self._write(self._add, ids, vectors, modality, metadata, maker)
+        return self._write(self._add, ids, vectors, modality, metadata, words, maker)
 
     def update(
         self,
@@ -60,10 +65,11 @@ class Index(ABC):
         *,
         modality: str | Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None = None,
+        words: Sequence[str | None] | None = None,
         maker: Maker | None = None,
     ) -> int:
         """Like `add`, but an item that is there already is replaced; returns how many items were written."""
-        return self._write(self._update, ids, vectors, modality, metadata, maker)
+        return self._write(self._update, ids, vectors, modality, metadata, words, maker)
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete items; ids that are not there are passed over. Returns how many were deleted."""
@@ -160,11 +166,14 @@ class Index(ABC):
         vectors: ArrayLike,
         modality: str | Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None,
+        words: Sequence[str | None] | None,
         maker: Maker | None,
     ) -> int:
         if maker is not None:
             self.identity.require(maker)
-        batch = checked_batch(ids, vectors, modality, metadata, self.identity.dimension)
+        if words is not None:
+            self._need_words()
+        batch = checked_batch(ids, vectors, modality, metadata, self.identity.dimension, words)
         return hook(batch) if len(batch) else 0
 
     @abstractmethod

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diptych.arrays import Singles
+from diptych.index.terms import EntryWords
 
 Metadata = dict[str, Any]
 """A JSON object: labels, split, text, where the picture lies."""
@@ -29,12 +30,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Batch:
-    """Checked items on their way into an index, column by column; vectors have length 1."""
+    """Checked items on their way into an index, column by column; vectors have length 1.
+
+    `words` holds those by which each item is found, None for one that has none; it is None as a whole if no item has.
+    """
 
     ids: Sequence[str]
     modalities: Sequence[str]
     vectors: Singles
     metadata: Sequence[str]
+    words: Sequence[EntryWords | None] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -46,7 +51,7 @@ class Found:
 
     Attributes:
         ids: the items found.
-        scores: their cosines with the query, float32.
+        scores: their cosines with the query, or how well their words fit it (BM25); float32.
         modalities: what each one is.
         metadata: what is known of each one, if it was asked for.
     """

@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from diptych.arrays import Singles
 from diptych.atomic import atomic_folder
 from diptych.errors import DataError
+from diptych.index.bm25 import WordStatistics
 from diptych.index.contract import Index
 from diptych.index.filters import Condition
 from diptych.index.identity import Identity
@@ -19,6 +20,7 @@ from diptych.index.items import Batch, Found, Item, Metadata
 from diptych.index.local import derived, schema
 from diptych.index.local.connections import Connections, Reader
 from diptych.index.local.folding import write_folded
+from diptych.index.local.lexical import WordSearch, known_postings, read_postings
 from diptych.index.local.locking import locked
 from diptych.index.local.overfetch import is_worth_it, overfetched
 from diptych.index.local.reads import count_of, ids_of, items_of, metadata_of
@@ -28,6 +30,7 @@ from diptych.index.local.segment import Choice
 from diptych.index.local.settings import Settings
 from diptych.index.local.snapshot import write_snapshot
 from diptych.index.local.view import View
+from diptych.index.local.vocabulary import Vocabulary
 from diptych.index.local.writes import insert, remove
 
 _QUERIES_AT_ONCE = 1_024
@@ -66,6 +69,7 @@ class LocalIndex(Index):
         self._connections = Connections(folder, read_only=read_only, wait_s=wait_s)
         self._refreshing = threading.Lock()
         self._view = View(0, 0, "", False, {})
+        self._vocabulary = Vocabulary()
         try:
             self._identity, self._settings = schema.read_head(self._connections.reader().connection, folder)
             view = self._current()
@@ -80,6 +84,11 @@ class LocalIndex(Index):
     def identity(self) -> Identity:
         """Who made the vectors, how long they are, how they are compared."""
         return self._identity
+
+    @property
+    def has_words(self) -> bool:
+        """Whether entries can be found by words."""
+        return self._settings.words
 
     @property
     def settings(self) -> Settings:
@@ -104,17 +113,17 @@ class LocalIndex(Index):
 
     def _add(self, batch: Batch) -> int:
         with self._connections.writing() as connection:
-            done = insert(connection, batch, replace=False)
+            done = insert(connection, batch, replace=False, words=self.has_words)
         return self._acknowledged(done)
 
     def _update(self, batch: Batch) -> int:
         with self._connections.writing() as connection:
-            done = insert(connection, batch, replace=True)
+            done = insert(connection, batch, replace=True, words=self.has_words)
         return self._acknowledged(done)
 
     def _delete(self, ids: list[str]) -> int:
         with self._connections.writing() as connection:
-            done = remove(connection, ids)
+            done = remove(connection, ids, words=self.has_words)
         return self._acknowledged(done)
 
     def _get(self, ids: list[str]) -> dict[str, Item]:
@@ -154,6 +163,41 @@ class LocalIndex(Index):
                 found = _search_all(segments, choices, queries, k, offset, exact)
             rows = _rows_in(found) if with_metadata else []
             return _as_found(found, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
+
+    def _search_words(
+        self,
+        queries: list[dict[str, float]],
+        k: int,
+        offset: int,
+        condition: Condition | None,
+        modality: str | None,
+        with_metadata: bool,
+    ) -> list[Found]:
+        if condition is None:
+            view = self._current()
+            read = known_postings(view, queries)
+            if read is not None:
+                search = WordSearch(view, read, modality)
+                hits = [search.hits(None, terms, None, k, offset) for terms in queries]
+                if not with_metadata:
+                    return _as_found(hits, None)
+                known = metadata_of(self._connections.reader().connection, _rows_in(hits), view.change)
+                if known is not None:
+                    return _as_found(hits, known)
+        with self._reading() as (reader, view):
+            search = WordSearch(view, read_postings(reader.connection, view, queries), modality)
+            hits = [search.hits(reader.connection, terms, condition, k, offset) for terms in queries]
+            rows = _rows_in(hits) if with_metadata else []
+            return _as_found(hits, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
+
+    def _complete(self, beginning: str, limit: int) -> list[tuple[str, int]]:
+        return self._vocabulary.complete(self._connections.reader().connection, beginning, limit)
+
+    def _correct(self, written: str, edits: int, limit: int) -> list[tuple[str, int]]:
+        return self._vocabulary.correct(self._connections.reader().connection, written, edits, limit)
+
+    def _word_statistics(self, terms: Sequence[str]) -> WordStatistics:
+        return self._vocabulary.statistics(self._connections.reader().connection, terms)
 
     def _current(self) -> View:
         """The view at this moment; costs one glance if nothing has changed."""

@@ -3,6 +3,8 @@
 An item's row number is new whenever its vector or modality changes, and is never used again: what is derived from the
 vectors up to some row stays right for them, and only has to learn which rows were removed since. `removed` says so,
 with the number of the change that did it, and forgets what the derived files in force know already.
+
+An index with words also has what `texts.py` describes. One without, such as every index of an earlier version, has not.
 """
 
 import json
@@ -14,6 +16,7 @@ from typing import Any, NamedTuple
 from diptych.errors import DataError
 from diptych.index.identity import Identity, Maker
 from diptych.index.local.settings import Settings
+from diptych.index.local.texts import TABLES as WORD_TABLES
 
 FILE = "index.sqlite"
 FORMAT = 1
@@ -73,6 +76,8 @@ def write_tables(folder: Path, identity: Identity, settings: Settings) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript("BEGIN;" + _TABLES.format(size=4 * identity.dimension))
+        for table in WORD_TABLES if settings.words else ():
+            connection.execute(table)
         head = {"format": FORMAT, "identity": asdict(identity), "settings": asdict(settings)}
         rows = [(key, json.dumps(value)) for key, value in head.items()]
         connection.executemany("INSERT INTO head VALUES (?, ?)", rows)

@@ -1,7 +1,7 @@
 """A run of vectors of one modality that is searched as one; once made, it never changes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from diptych.arrays import Booleans, Integers, Singles
 from diptych.index.local.graph import Graph
 from diptych.index.local.ids import HeldIds, Ids
+from diptych.index.local.postings import Postings, places_among
 
 
 class Choice:
@@ -42,6 +43,7 @@ class Segment:
         dead: which are removed or replaced; None while all live.
         graph: their neighbour structure; None if they are compared one by one.
         folded: whether they lie in derived files.
+        postings: what is known so far of the words of its items.
     """
 
     vectors: Singles
@@ -50,6 +52,7 @@ class Segment:
     dead: Booleans | None = None
     graph: Graph | None = None
     folded: bool = False
+    postings: Postings = field(default_factory=Postings)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -71,16 +74,11 @@ class Segment:
             return self
         dead = np.zeros(len(self), np.bool_) if self.dead is None else self.dead.copy()
         dead[gone] = True
-        return replace(self, dead=dead)
+        return replace(self, dead=dead, postings=self.postings.copied())
 
     def positions_of(self, rows: Integers) -> Integers:
         """Where those of the rows are that are here."""
-        if not len(self) or not len(rows):
-            return np.empty(0, np.int64)
-        first, last = np.searchsorted(rows, self.rows[[0, -1]], side="left")
-        near = rows[first : last + 1]
-        places = np.minimum(np.searchsorted(self.rows, near), len(self) - 1)
-        return np.asarray(places[self.rows[places] == near], np.int64)
+        return places_among(rows, self.rows)
 
     def chosen(self, rows: Integers) -> Choice:
         """A choice of the living items in these rows."""

@@ -22,6 +22,7 @@ class Settings(EngineSettings):
         ef_construction: candidates kept while the graph is built.
         ef_search: candidates kept while it is searched.
         fold_at: so many recent vectors are searched one by one before they are folded into the structure.
+        words: whether items can also be found by words.
     """
 
     structure: Structure = "auto"
@@ -30,14 +31,17 @@ class Settings(EngineSettings):
     ef_construction: int = 64
     ef_search: int = 128
     fold_at: int = 10_000
+    words: bool = False
 
     def check(self) -> None:
         """Refuse values out of range."""
         if self.structure not in STRUCTURES:
             raise ConfigError(f"structure is {self.structure!r}; choose one of {', '.join(STRUCTURES)}.")
+        if not isinstance(self.words, bool):
+            raise ConfigError(f"words is {self.words!r}; it must be true or false.")
         for field in fields(self):
             value, least = getattr(self, field.name), 2 if field.name == "links" else 1
-            if field.name != "structure" and (not isinstance(value, int) or value < least):
+            if field.name not in ("structure", "words") and (not isinstance(value, int) or value < least):
                 raise ConfigError(f"{field.name} is {value!r}; it must be a whole number of at least {least}.")
 
     def wants_graph(self, count: int) -> bool:

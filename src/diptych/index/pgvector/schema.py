@@ -2,6 +2,10 @@
 
 The table is made and filled without a graph: building one over all vectors at once is many times quicker than growing
 it. `optimise` builds it, and PostgreSQL keeps it up to date from then on.
+
+An index with words has two more columns: `words` holds the terms of our own tokeniser, so that every language and part
+number is found as in the other engines, and `length` how many words there are. Both are null for an item without words.
+Beside it stands the table of `vocabulary.py`.
 """
 
 from typing import Any
@@ -10,6 +14,7 @@ from diptych.errors import ConfigError, DataError
 from diptych.index.identity import Identity
 from diptych.index.pgvector.libraries import psycopg
 from diptych.index.pgvector.settings import WIDEST, WIDEST_GRAPH, Settings
+from diptych.index.pgvector.vocabulary import make_vocabulary
 from diptych.index.remote.head import parse_head, write_head
 
 
@@ -22,12 +27,17 @@ def make_table(connection: Any, name: str, identity: Identity, settings: Setting
         connection.execute(
             sql.SQL(
                 'CREATE TABLE {} (id text COLLATE "C" PRIMARY KEY, modality text COLLATE "C" NOT NULL,'
-                " metadata jsonb NOT NULL, vector vector({}) NOT NULL)"
+                " metadata jsonb NOT NULL, vector vector({}) NOT NULL"
+                + (", words tsvector, length integer)" if settings.words else ")")
             ).format(sql.Identifier(name), sql.Literal(identity.dimension))
         )
     except (psycopg().errors.DuplicateTable, psycopg().errors.UniqueViolation):
         raise DataError(f"an index stored as {name} already exists; choose another name.") from None
-    for column, kind in (("modality", "btree (modality)"), ("metadata", "gin (metadata jsonb_path_ops)")):
+    indexes = [("modality", "btree (modality)"), ("metadata", "gin (metadata jsonb_path_ops)")]
+    if settings.words:
+        indexes.append(("words", "gin (words)"))
+        make_vocabulary(connection, name)
+    for column, kind in indexes:
         connection.execute(
             sql.SQL("CREATE INDEX {} ON {} USING " + kind).format(
                 sql.Identifier(_index_name(name, column)), sql.Identifier(name)

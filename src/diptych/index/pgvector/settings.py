@@ -19,14 +19,18 @@ class Settings(EngineSettings):
         links: neighbours of a vector in the graph.
         ef_construction: candidates kept while the graph is built.
         ef_search: candidates kept while it is searched.
+        words: whether items can also be found by words.
     """
 
     links: int = 16
     ef_construction: int = 64
     ef_search: int = 64
+    words: bool = False
 
     def check(self) -> None:
         """Refuse what pgvector would refuse."""
+        if not isinstance(self.words, bool):
+            raise ConfigError(f"words is {self.words!r}; it must be true or false.")
         self.check_between(links=(2, 100), ef_construction=(4, 1000), ef_search=(1, 1000))
         if self.ef_construction < 2 * self.links:
             raise ConfigError(f"ef_construction is {self.ef_construction}; it must be at least twice links.")
