@@ -82,13 +82,14 @@ def test_all_are_added_or_none(own) -> None:
         assert own.get("good") is None and own.thumbnail("good") is None and own.count() == 160
 
 
-def test_a_changed_original_is_not_shown(own, own_index) -> None:
+def test_where_the_original_changed_or_is_gone_the_thumbnail_is_shown(own, own_index) -> None:
     file = own_index.parent / "raw" / "pictures" / "red-05.png"
-    assert own.original("image:red-05") is not None
+    small = own.thumbnail("image:red-05")
+    assert own.original("image:red-05") == (file.read_bytes(), "image/png")
     picture("blue", "other").save(file)
-    assert own.original("image:red-05") is None
+    assert own.original("image:red-05") == (small, "image/webp")
     file.unlink()
-    assert own.original("image:red-05") is None and own.thumbnail("image:red-05") is not None
+    assert own.original("image:red-05") == (small, "image/webp")
 
 
 def test_adding_nothing_is_nothing(own) -> None:

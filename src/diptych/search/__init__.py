@@ -2,22 +2,25 @@
 
 from diptych.search.building import Built, build_index
 from diptych.search.calibration import Calibration, calibrate
-from diptych.search.naming import entry_id
-from diptych.search.queries import Answer, Hit, NewItem, Query, QueryPart
+from diptych.search.entries import entry_id
+from diptych.search.queries import MODES, Answer, Hit, Mode, NewItem, Query, QueryPart, Why
 from diptych.search.reliability import reliability
 from diptych.search.searcher import Searcher
 from diptych.search.thumbnails import THUMBNAIL_TYPE
 
 __all__ = [
+    "MODES",
     "THUMBNAIL_TYPE",
     "Answer",
     "Built",
     "Calibration",
     "Hit",
+    "Mode",
     "NewItem",
     "Query",
     "QueryPart",
     "Searcher",
+    "Why",
     "build_index",
     "calibrate",
     "entry_id",

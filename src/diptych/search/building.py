@@ -3,13 +3,13 @@
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diptych.atomic import read_json
 from diptych.code_version import code_version
 from diptych.data import Dataset, Partition
 from diptych.errors import DataError
@@ -19,14 +19,18 @@ from diptych.methods.purposes import Purpose
 from diptych.progress import Progress, silent
 from diptych.search.calibration import Calibration, calibrate, write_calibration
 from diptych.search.description import describe_dataset
-from diptych.search.entries import describe_items, media_names
+from diptych.search.document_learning import DocumentLearner
+from diptych.search.entries import describe_items, entry_id, media_names
 from diptych.search.keeper import Keeper
+from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore
-from diptych.search.naming import entry_id
 from diptych.search.one_space import check_indexable
 from diptych.search.pictures import PictureTaker, picture_taker
 from diptych.search.projection import ProjectionChoice, project, write_projection
+from diptych.search.raw_parts import RawParts, medium_of
 from diptych.search.spaces import IndexSpaces
+from diptych.search.texts import FOLDER as TEXTS_FOLDER
+from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, plan_texts
 from diptych.search.work_folder import WorkFolder, work_folder
 
 MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
@@ -66,6 +70,7 @@ def build_index(
     purpose: Purpose = "auto",
     projection: ProjectionChoice = "auto",
     thumbnails: bool = True,
+    keep_originals: bool = False,
     overwrite: bool = False,
     seed: int = 0,
     progress: Progress = silent,
@@ -82,7 +87,8 @@ def build_index(
         url: the address of that engine's server, if it has one.
         purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
         projection: how positions for the explore view are made.
-        thumbnails: whether pictures are copied small.
+        thumbnails: whether images are copied small.
+        keep_originals: whether images are copied as they are, so that the index can be moved without them.
         overwrite: replace an index that is there.
         seed: of what is drawn for calibration and projection.
         progress: told how far it is.
@@ -98,18 +104,25 @@ def build_index(
         "model": maker.model,
         "dataset": dataset.fingerprint,
         "source": dict(dataset.source),
-        "options": [engine, Keeper(engine, url).public_url, thumbnails, spaces.purpose],
+        "options": [engine, Keeper(engine, url).public_url, thumbnails, keep_originals, spaces.purpose],
         "code": code_version("diptych.search.building"),
     }
     target = Path(out)
     with work_folder(target, inputs, overwrite=overwrite) as work:
         keeper = Keeper.found(engine, url, work.server_name)
-        with _opened(work, model, dataset, spaces, maker, keeper) as index:
-            build = _Build(model, dataset, index, spaces, work, thumbnails, progress)
+        plan = plan_texts(model, keeper) if "text" in dataset.metadata_columns else None
+        with ExitStack() as opened:
+            index = opened.enter_context(_opened(work, model, dataset, spaces, maker, keeper))
+            texts = None if plan is None else Texts(plan, opened.enter_context(_texts(work, plan, keeper, maker)))
+            build = _Build(model, dataset, index, texts, spaces, work, thumbnails, keep_originals, progress)
             build.add_everything()
-            index.optimise()
+            for each in (index, *([] if texts is None else [texts.index])):
+                each.optimise()
             entries = {name: index.count(modality=name) for name in model.modalities}
             calibration = calibrate(model, dataset, spaces=spaces, entries=entries, seed=seed, progress=progress)
+            raw = RawParts(model, Path(model_folder), spaces.embedded_for)
+            learner = DocumentLearner(Lister(index, texts, maker, spaces), raw, dataset, model.modalities, seed)
+            calibration = learner.learn(calibration, progress)
             progress("laying out", 0, 1)
             layout = project(index, projection, seed=seed)
             progress("laying out", 1, 1)
@@ -118,7 +131,8 @@ def build_index(
             write_projection(layout, work.path)
         _copy_model(Path(model_folder), work.path / MODEL_FOLDER)
         described = describe_dataset(dataset, model.modalities, target, keeper)
-        replace(described, spaces=spaces.to_json()).write(work.path)
+        written = {} if plan is None else plan.to_json()
+        replace(described, spaces=spaces.to_json(), texts=written, entries=entries).write(work.path)
         resumed = work.resumed
     wanted = sum(len(dataset.everything.having(name)) for name in model.modalities)
     return Built(
@@ -139,9 +153,11 @@ class _Build:
     model: Method
     dataset: Dataset
     index: Index
+    texts: Texts | None
     spaces: IndexSpaces
     work: WorkFolder
     thumbnails: bool
+    keep_originals: bool
     progress: Progress
     pictures: int = 0
 
@@ -149,9 +165,9 @@ class _Build:
         """Bring in all modalities, block by block."""
         store = MediaStore(self.work.path / MEDIA_FOLDER, create=True)
         try:
-            with picture_taker(self.dataset, store) as taker:
+            with picture_taker(self.dataset, store, keep_originals=self.keep_originals) as taker:
                 for modality in self.model.modalities:
-                    shown = self.thumbnails and _medium(self.model, modality) == "image"
+                    shown = self.thumbnails and medium_of(self.model, modality) == "image"
                     self._add(modality, taker if shown else None)
             self.pictures = store.count()
         finally:
@@ -179,6 +195,8 @@ class _Build:
         for id, known in zip(ids, metadata, strict=True):
             if id in hashes:
                 known["media"] = hashes[id]
+        if self.texts is not None and modality == self.texts.plan.modality and ids:
+            self.texts.write(ids, kept.features(modality), metadata)
         # An update, for a kill may have come between the last block and the note that it is in.
         self.index.update(ids, rows, modality=modality, metadata=metadata)
 
@@ -198,17 +216,24 @@ def _opened(
     return index
 
 
+def _texts(work: WorkFolder, plan: TextsPlan, keeper: Keeper, maker: Maker) -> Index:
+    """The index of the texts to fill; one that an interruption left before anything was noted is made anew."""
+    if work.has_texts:
+        return open_texts(plan, keeper, work.path, maker, writable=True)
+    shutil.rmtree(work.path / TEXTS_FOLDER, ignore_errors=True)
+    try:
+        index = create_texts(plan, keeper, work.path, maker)
+    except DataError:
+        if plan.place is None:
+            raise
+        index = open_texts(plan, keeper, work.path, maker, writable=True)  # made on a server just before a kill
+    work.note_texts()
+    return index
+
+
 def _parts(part: Partition) -> Iterator[Partition]:
     for start in range(0, len(part), _BLOCK):
         yield part.take(np.arange(start, min(start + _BLOCK, len(part))))
-
-
-def _medium(model: Method, modality: str) -> str | None:
-    """What the items of a modality are, by the pipeline's head alone: opening all of it may take long."""
-    if model.pipeline_folder is None:
-        return None
-    media = read_json(model.pipeline_folder / "pipeline.json")["modalities"]
-    return str(media[modality]["medium"]) if modality in media else None
 
 
 def _check_modalities(model: Method, dataset: Dataset) -> None:

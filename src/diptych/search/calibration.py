@@ -14,6 +14,8 @@ from diptych.data import Dataset, Labels, Partition
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 from diptych.progress import Progress, silent
+from diptych.search.document_calibration import CosineLine, DocumentCalibration, best_side_pairs, fit_line
+from diptych.search.embedding import Direction
 from diptych.search.pairs import Side, draw_pairs
 from diptych.search.probability_map import ProbabilityMap, fit_map
 from diptych.search.reliability import judged
@@ -38,6 +40,7 @@ class Calibration:
         facts: for each direction how many pairs there were, and the reliability on test items.
         purpose: what queries look for; None where the index has a single space.
         others: the same for other purposes of the index.
+        documents: how whole documents are ranked and judged.
     """
 
     relevance: Relevance = "label"
@@ -45,6 +48,7 @@ class Calibration:
     facts: Mapping[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     purpose: str | None = None
     others: Mapping[str, "Calibration"] = field(default_factory=dict)
+    documents: DocumentCalibration = field(default_factory=DocumentCalibration)
 
     def of(self, purpose: str | None) -> "Calibration":
         """What is known for one of the index's purposes."""
@@ -64,6 +68,10 @@ class Calibration:
         known = {asker for asker, _ in self.maps}
         return typed(modality) if not by_item and typed(modality) in known else modality
 
+    def asker_of(self, direction: Direction) -> str | None:
+        """Whose map to use for a query; None for one that only leads away from things."""
+        return None if direction.modality is None else self.asker(direction.modality, by_item=direction.by_item)
+
     def probabilities(
         self, query: str | None, galleries: Sequence[str], cosines: Singles | Floats
     ) -> list[float | None]:
@@ -78,13 +86,30 @@ class Calibration:
         columns = {gallery: curve(cosines).tolist() for gallery, curve in curves.items() if curve is not None}
         return [columns[gallery][place] if gallery in columns else None for place, gallery in enumerate(galleries)]
 
+    def summary(self) -> dict[str, Any]:
+        """Which directions have probabilities and what belonging means, for each purpose."""
+        purposes = [each for each in self.each() if each.purpose is not None]
+        return {
+            "calibrated": self.directions,
+            "belongs_means": self.relevance,
+            "by_purpose": {
+                each.purpose: {"calibrated": each.directions, "belongs_means": each.relevance} for each in purposes
+            },
+        }
+
     def to_json(self) -> dict[str, Any]:
         """All of it."""
         directions = [
             {"query": query, "gallery": gallery} | curve.to_json() | self.facts.get((query, gallery), {})
             for (query, gallery), curve in self.maps.items()
         ]
-        known = {"relevance": self.relevance, "learned_from": "val", "judged_on": "test", "directions": directions}
+        known: dict[str, Any] = {
+            "relevance": self.relevance,
+            "learned_from": "val",
+            "judged_on": "test",
+            "directions": directions,
+        }
+        known["documents"] = self.documents.to_json()
         if self.purpose is None:
             return known
         return known | {"purpose": self.purpose, "others": {name: each.to_json() for name, each in self.others.items()}}
@@ -133,7 +158,9 @@ def calibrate(
         for done, (query, gallery) in enumerate(directions, start=1):
             work.learn(query, gallery)
             progress("calibrating", number * len(directions) + done, len(purposes) * len(directions))
-        made.append(Calibration(relevance, work.maps, work.facts, purpose))
+        asked = {query: curve for query in learned if (curve := work.best_side(query, model.modalities)) is not None}
+        documents = DocumentCalibration(lines=work.lines, asked=asked)
+        made.append(Calibration(relevance, work.maps, work.facts, purpose, documents=documents))
     return replace(made[0], others={each.purpose or "": each for each in made[1:]})
 
 
@@ -148,6 +175,7 @@ class _Work:
     seed: int
     maps: dict[tuple[str, str], ProbabilityMap] = field(default_factory=dict)
     facts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    lines: dict[tuple[str, str], CosineLine] = field(default_factory=dict)
 
     def learn(self, query: str, gallery: str) -> None:
         """Learn the map of one direction from validation pairs and judge it on test pairs."""
@@ -157,6 +185,9 @@ class _Work:
         if curve is None:
             return
         self.maps[query, gallery] = self._in(curve, gallery, self.entries.get(gallery, len(searched)))
+        line = fit_line(pairs, self._growth(gallery, self.entries.get(gallery, len(searched))))
+        if line is not None:
+            self.lines[query, gallery] = line
         self.facts[query, gallery] = {"pairs": len(pairs), "relevant_share": pairs.relevant_share}
         if query not in self.unseen:
             return
@@ -169,7 +200,25 @@ class _Work:
 
     def _in(self, curve: ProbabilityMap, gallery: str, items: int) -> ProbabilityMap:
         """The map among so many items: of a class there are more in a larger gallery, of partners there are not."""
-        return curve if self.relevance == "label" else curve.in_gallery(items / len(self.learned[gallery]))
+        return curve if self.relevance == "label" else curve.in_gallery(self._growth(gallery, items))
+
+    def _growth(self, gallery: str, items: int) -> float:
+        return 1.0 if self.relevance == "label" else items / len(self.learned[gallery])
+
+    def best_side(self, query: str, galleries: Sequence[str]) -> ProbabilityMap | None:
+        """What the score of a document's best side means for queries of a kind."""
+        sides = {name: self.learned[name] for name in galleries if (query, name) in self.lines}
+        if not sides:
+            return None
+        random = generator(self.seed, "calibration", "documents", query)
+        lines = {name: self.lines[query, name] for name in sides}
+        partners = self.relevance == "document"
+        pairs = best_side_pairs(self.learned[query], sides, lines, random, partners=partners)
+        curve = fit_map(pairs)
+        if curve is None:
+            return None
+        growth = [self._growth(name, self.entries.get(name, len(sides[name]))) for name in sides]
+        return curve if self.relevance == "label" else curve.in_gallery(max(growth))
 
 
 def write_calibration(calibration: Calibration, path: Path) -> None:
@@ -191,7 +240,8 @@ def _read(written: Mapping[str, Any]) -> Calibration:
     known = ("pairs", "relevant_share", "test")
     facts = {way: {key: part[key] for key in known if key in part} for way, part in ways.items()}
     others = {name: _read(each) for name, each in written.get("others", {}).items()}
-    return Calibration(written["relevance"], maps, facts, written.get("purpose"), others)
+    documents = DocumentCalibration.from_json(written.get("documents"))
+    return Calibration(written["relevance"], maps, facts, written.get("purpose"), others, documents)
 
 
 def _judged(part: Partition, relevance: Relevance) -> Partition:

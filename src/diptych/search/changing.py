@@ -1,31 +1,42 @@
-"""Add new words and pictures to an index, and take items out of it."""
+"""Add new texts and images to an index, and take items out of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
+from diptych.arrays import Features
 from diptych.errors import ConfigError, DataError
+from diptych.features import clean_text
 from diptych.index import Index, Maker
+from diptych.index.contract import already_there
 from diptych.search.decoding import decoded, read_file
-from diptych.search.entries import RESERVED
+from diptych.search.entries import RESERVED, item_of, shown_text
 from diptych.search.media_store import MediaStore, StoredPicture
 from diptych.search.queries import NewItem
 from diptych.search.raw_parts import RawParts
 from diptych.search.spaces import IndexSpaces
+from diptych.search.texts import Texts
 from diptych.search.thumbnails import content_hash, thumbnail
+
+_TOGETHER = 16
+"""Items that are decoded before they are embedded: pixels take a hundred times the memory of a file."""
 
 
 @dataclass(frozen=True)
 class Changer:
-    """Changes an index and the pictures beside it.
+    """Changes an index, its texts and the images beside it.
 
     Attributes:
         index: the index, open for writing.
-        raw: reads words and pictures.
-        store: the pictures.
+        raw: reads texts and images.
+        store: the images.
         maker: who makes the vectors.
         spaces: of the vectors.
+        texts: the texts, found by their words; None where there are none.
     """
 
     index: Index
@@ -33,44 +44,84 @@ class Changer:
     store: MediaStore
     maker: Maker
     spaces: IndexSpaces = field(default_factory=IndexSpaces)
+    texts: Texts | None = None
 
     def add(self, items: Sequence[NewItem], *, replace: bool) -> int:
-        """Embed items and add them, all or none. The picture is stored before the item that shows it."""
+        """Embed items and add them, all or none. The image is stored before the item that shows it."""
         if not items:
             return 0
-        entries = [self._read(item) for item in items]
-        vectors: dict[int, Any] = {}
-        for modality in dict.fromkeys(entry.modality for entry in entries):
-            places = [place for place, entry in enumerate(entries) if entry.modality == modality]
-            codes, problems = self.raw.embed(modality, [entries[place].content for place in places])
-            complete = self.spaces.complete(codes)
-            for place, code, problem, whole in zip(places, codes, problems, complete, strict=True):
-                if problem is not None:
-                    raise DataError(f"item {items[place].id!r} cannot be added: {problem}")
-                if not whole:
-                    raise DataError(f"item {items[place].id!r} cannot be added: it has no direction in every space.")
-                vectors[place] = code
-        ids = [item.id for item in items]
-        before = self._pictures(ids) if replace else []
+        entries: list[_Entry] = []
+        for start in range(0, len(items), _TOGETHER):
+            entries += self._embedded([self._read(item) for item in items[start : start + _TOGETHER]])
+        ids = [entry.id for entry in entries]
+        present = [found.id for found in self.index.get(ids) if found is not None]
+        if present and not replace:
+            raise already_there(present[0])
+        before = self._pictures(present)
         self.store.put(entry.picture for entry in entries if entry.picture is not None)
-        write = self.index.update if replace else self.index.add
-        done = write(
-            ids,
-            [vectors[place] for place in range(len(items))],
-            modality=[entry.modality for entry in entries],
-            metadata=[entry.metadata for entry in entries],
-            maker=self.maker,
-        )
+        try:
+            # A text that is replaced is found by no words meanwhile: a kill must not leave words of what is no more.
+            self._delete_texts(present)
+            self._write_texts([entry for entry in entries if entry.id not in present])
+            done = self._write(entries, replace=replace)
+            self._write_texts([entry for entry in entries if entry.id in present])
+        except BaseException:
+            self._match_texts(ids)
+            raise
         kept = {(entry.picture.id, entry.picture.hash) for entry in entries if entry.picture is not None}
         self.store.drop([picture for picture in before if picture not in kept])
         return done
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Delete items; from the moment this returns they are found no more, nor their pictures shown."""
+        """Delete items; from the moment this returns they are found no more, nor their images shown."""
         pictures = self._pictures(ids)
         done = self.index.delete(ids)
+        self._delete_texts(ids)
         self.store.drop(pictures)
         return done
+
+    def _embedded(self, entries: Sequence["_Entry"]) -> Sequence["_Entry"]:
+        """The entries with their vectors, and without the pixels these were made of."""
+        for modality in dict.fromkeys(entry.modality for entry in entries):
+            alike = [entry for entry in entries if entry.modality == modality]
+            embedded = self.raw.embed(modality, [entry.content for entry in alike])
+            complete = self.spaces.complete(embedded.vectors)
+            for place, entry in enumerate(alike):
+                problem = embedded.problems[place]
+                if problem is not None:
+                    raise DataError(f"item {entry.id!r} cannot be added: {problem}")
+                if not complete[place]:
+                    raise DataError(f"item {entry.id!r} cannot be added: it has no direction in every space.")
+                entry.vector, entry.features = embedded.vectors[place], embedded.features[place : place + 1]
+                entry.content = None
+        return entries
+
+    def _write(self, entries: Sequence["_Entry"], *, replace: bool) -> int:
+        write = self.index.update if replace else self.index.add
+        return write(
+            [entry.id for entry in entries],
+            [entry.vector for entry in entries],
+            modality=[entry.modality for entry in entries],
+            metadata=[entry.metadata for entry in entries],
+            maker=self.maker,
+        )
+
+    def _write_texts(self, entries: Sequence["_Entry"]) -> None:
+        if self.texts is None:
+            return
+        mine = [entry for entry in entries if entry.modality == self.texts.plan.modality]
+        if mine:
+            rows = _stacked([entry.features for entry in mine if entry.features is not None])
+            self.texts.write([entry.id for entry in mine], rows, [entry.metadata for entry in mine])
+
+    def _delete_texts(self, ids: Sequence[str]) -> None:
+        if self.texts is not None and ids:
+            self.texts.index.delete(ids)
+
+    def _match_texts(self, ids: Sequence[str]) -> None:
+        """After a failure, make the texts of some entries what the main index says they are."""
+        if self.texts is not None:
+            self.texts.match(ids, self.index, self.raw)
 
     def _pictures(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         found = [item for item in self.index.get(ids) if item is not None]
@@ -78,28 +129,36 @@ class Changer:
 
     def _read(self, item: NewItem) -> "_Entry":
         modality = self.raw.modality_of(item.kind)
-        metadata = {"item": item.id, **_checked(item)}
+        metadata = {"item": item_of(item.id, modality), **_checked(item)}
         if item.kind == "text":
-            words = self.raw.read("text", item.value)
-            return _Entry(modality, words, {"text": words, **metadata}, None)
+            words = self.raw.read("text", clean_text(item.value) if isinstance(item.value, str) else item.value)
+            return _Entry(item.id, modality, words, {"text": shown_text(words), **metadata}, None)
         data = item.value if not isinstance(item.value, Path) else read_file(item.value)
         if not isinstance(data, bytes):
-            raise ConfigError(
-                f"the picture of item {item.id!r} is a {type(data).__name__}; give its bytes or its Path."
-            )
-        pixels = decoded(data, f"the picture of item {item.id!r}")
+            raise ConfigError(f"the image of item {item.id!r} is a {type(data).__name__}; give its bytes or its Path.")
+        pixels = decoded(data, f"the image of item {item.id!r}")
         picture = StoredPicture(item.id, content_hash(data), thumbnail(pixels), original=data)
-        return _Entry(modality, pixels, metadata | {"media": picture.hash}, picture)
+        return _Entry(item.id, modality, pixels, metadata | {"media": picture.hash}, picture)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Entry:
-    """A new item, read and checked."""
+    """A new entry, read and checked; embedded later."""
 
+    id: str
     modality: str
     content: Any
     metadata: dict[str, Any]
     picture: StoredPicture | None
+    vector: Any = None
+    features: Features | None = None
+
+
+def _stacked(rows: Sequence[Features]) -> Features:
+    dense = [row for row in rows if isinstance(row, np.ndarray)]
+    if len(dense) == len(rows):
+        return np.concatenate(dense)
+    return sp.csr_array(sp.vstack([row for row in rows if not isinstance(row, np.ndarray)]))
 
 
 def _checked(item: NewItem) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """`searcher.json`: what an index says of itself."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from diptych.atomic import read_json, write_json
-from diptych.data import Dataset
+from diptych.data import Dataset, Partition
 from diptych.data.dataset import SPLITS
 from diptych.errors import DataError
+from diptych.search.entries import metadata_keys
 from diptych.search.keeper import Keeper
 
 FILE = "searcher.json"
@@ -37,6 +39,11 @@ class Description:
         attribution: what the pictures' makers ask to be said.
         examples: words to try.
         spaces: of the vectors, as `IndexSpaces` writes them; empty where the model has a single space.
+        texts: which texts can be found by their words, as `TextsPlan` writes it; empty where none can.
+        keys: what the metadata of entries may hold, to condition on.
+        documents: how many documents there were; None if unknown.
+        entries: how many entries of each modality there were.
+        own_documents: whether every item was a document of its own.
     """
 
     dataset: dict[str, str]
@@ -49,6 +56,11 @@ class Description:
     attribution: str = ""
     examples: list[str] = field(default_factory=list)
     spaces: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, Any] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+    documents: int | None = None
+    entries: dict[str, int] = field(default_factory=dict)
+    own_documents: bool = False
 
     def write(self, folder: Path) -> None:
         """Keep it in an index's folder."""
@@ -84,7 +96,18 @@ def describe_dataset(dataset: Dataset, modalities: tuple[str, ...], index_folder
         sources=_sources(dataset, index_folder),
         attribution=_attribution(dataset),
         examples=_examples(dataset),
+        keys=metadata_keys(dataset),
+        documents=_count_documents(dataset, having.values()),
+        own_documents=bool((dataset.everything.documents == dataset.ids).all()),
     )
+
+
+def _count_documents(dataset: Dataset, parts: Iterable[Partition]) -> int:
+    """How many documents have at least one of the modalities."""
+    present = np.zeros(len(dataset), np.bool_)
+    for part in parts:
+        present[part.index] = True
+    return len(np.unique(dataset.everything.documents[present]))
 
 
 def _sources(dataset: Dataset, index_folder: Path) -> list[dict[str, str]]:

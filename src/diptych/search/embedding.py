@@ -1,19 +1,23 @@
 """Turn the parts of many queries into one vector each, embedding what is alike together."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from diptych.arrays import Singles
-from diptych.errors import DataError, DiptychError
+from diptych.errors import ConfigError, DataError, DiptychError
 from diptych.index import Index, Item
 from diptych.methods.purposes import Purpose
-from diptych.search.mixing import dominant, mixed
+from diptych.search.entries import document_of
 from diptych.search.queries import Query, QueryPart
 from diptych.search.raw_parts import RawParts
 from diptych.search.spaces import IndexSpaces
+from diptych.search.texts import TextsPlan
+
+_NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -21,95 +25,162 @@ class Direction:
     """A query as the index sees it.
 
     Attributes:
-        vector: of length 1.
+        vector: of length 1; None where the model can make nothing of any part, as of words it does not know.
         modality: of the part with the largest weight; None if the query only leads away from things.
         by_item: whether that part is an item of the index.
-        named: the items it was made of, which are no answer.
+        named: the entries it was made of, which are no answer.
+        documents: the documents of these.
         purpose: the space the vector lies in, with zeros in the columns of the other; None where there is but one.
+        words: the typed words it asks for, those of all texts with a positive weight.
+        text_vector: the same texts as the pretrained text encoder sees them; None where there is none.
+        alone: whether it is made of typed words alone.
     """
 
-    vector: Singles
+    vector: Singles | None
     modality: str | None
     by_item: bool
     named: frozenset[str]
-    purpose: Purpose | None = None
+    documents: frozenset[str]
+    purpose: str | None = None
+    words: str = ""
+    text_vector: Singles | None = None
+    alone: bool = False
+
+    def narrowed(self, spaces: IndexSpaces, purpose: str | None) -> "Direction":
+        """The same query for one of the purposes of an index."""
+        vector = None if self.vector is None else spaces.narrowed(self.vector, purpose)
+        if vector is not None and not vector.any():
+            vector = None
+        return replace(self, vector=vector, purpose=purpose)
 
 
 @dataclass
 class _Part:
-    """One part on its way."""
+    """One part on its way; without a vector where the model can make nothing of it."""
 
     query: int
-    place: int
+    weight: float
+    kind: str
     modality: str
     content: Any
+    vector: Singles | None = None
+    text_row: Singles | None = None
+    document: str | None = None
 
 
 def directions(
-    index: Index, raw: RawParts, spaces: IndexSpaces, queries: Sequence[Query]
+    index: Index, raw: RawParts, spaces: IndexSpaces, texts: TextsPlan | None, queries: Sequence[Query]
 ) -> list[Direction | DiptychError]:
     """The direction of each query, or what is wrong with it; a bad query spoils no other."""
-    results: list[Direction | DiptychError | None] = [None] * len(queries)
-    rows: list[list[tuple[str, Singles] | None]] = [[None] * len(query.parts) for query in queries]
-    waiting: list[_Part] = []
+    failed: dict[int, DiptychError] = {}
+    parts: list[list[_Part]] = [[] for _ in queries]
     items = _items(index, queries)
     for number, query in enumerate(queries):
         try:
             query.check()
-            for place, part in enumerate(query.parts):
-                if part.kind == "item":
-                    rows[number][place] = _of_item(items, part)
-                else:
-                    modality = raw.modality_of(part.kind)
-                    waiting.append(_Part(number, place, modality, raw.read(part.kind, part.value)))
+            parts[number] = [_read(number, part, items, raw) for part in query.parts]
         except DiptychError as error:
-            results[number] = error
-    _embed(raw, [part for part in waiting if results[part.query] is None], rows, results)
+            failed[number] = error
+    waiting = [part for number, of in enumerate(parts) if number not in failed for part in of if part.kind != "item"]
+    _embed(raw, texts, waiting, failed)
+    results: list[Direction | DiptychError] = []
     for number, query in enumerate(queries):
-        if results[number] is None:
-            results[number] = _direction(query, rows[number], spaces)
-    return [result for result in results if result is not None]
+        try:
+            results.append(failed[number] if number in failed else _direction(query, parts[number], spaces))
+        except DiptychError as error:
+            results.append(error)
+    return results
 
 
-def _embed(
-    raw: RawParts,
-    waiting: Sequence[_Part],
-    rows: list[list[tuple[str, Singles] | None]],
-    results: list[Direction | DiptychError | None],
-) -> None:
-    """Embed all parts of a modality in one go."""
+def mixed(rows: Singles, weights: Sequence[float]) -> Singles:
+    """The direction Σ w_i · x_i / ‖x_i‖, of length 1.
+
+    Args:
+        rows: one vector a part.
+        weights: one number a part.
+
+    Raises:
+        ConfigError: when the parts cancel each other, or nothing has a weight.
+    """
+    if not any(weights):
+        raise ConfigError("every weight of the query is 0; give at least one part another weight.")
+    # The lengths by a product with itself: `norm` takes longer to decide what it is asked than to do it.
+    wide = rows.astype(np.float64)
+    total = (np.asarray(weights) / np.sqrt(np.vecdot(wide, wide))) @ wide
+    length = math.sqrt(total @ total)
+    if length <= _NOTHING * sum(map(abs, weights)):
+        raise ConfigError("the parts of the query cancel each other, so it has no direction; change a weight.")
+    return np.asarray(total / length, dtype=np.float32)
+
+
+def _read(number: int, part: QueryPart, items: dict[str, Item | None], raw: RawParts) -> _Part:
+    if part.kind == "item":
+        found = items.get(part.value) if isinstance(part.value, str) else None
+        if found is None:
+            raise DataError(f"there is no item {part.value!r:.200} in the index.")
+        document = document_of(found.id, found.metadata)
+        return _Part(number, part.weight, "item", found.modality, found.id, found.vector, document=document)
+    content = raw.read(part.kind, part.value)
+    return _Part(number, part.weight, part.kind, raw.modality_of(part.kind), content)
+
+
+def _embed(raw: RawParts, texts: TextsPlan | None, waiting: Sequence[_Part], failed: dict[int, DiptychError]) -> None:
+    """Embed all parts of a modality in one go; words the model does not know stay without a vector."""
     for modality in dict.fromkeys(part.modality for part in waiting):
         alike = [part for part in waiting if part.modality == modality]
         try:
-            codes, problems = raw.embed(modality, [part.content for part in alike])
+            embedded = raw.embed(modality, [part.content for part in alike])
         except DiptychError as error:
-            for part in alike:
-                results[part.query] = error
+            failed.update(dict.fromkeys((part.query for part in alike), error))
             continue
-        for part, code, problem in zip(alike, codes, problems, strict=True):
-            rows[part.query][part.place] = modality, code
-            if problem is not None:
-                results[part.query] = problem
+        encoded = texts is not None and texts.encoded and texts.modality == modality
+        rows = texts.rows(embedded.features) if encoded and texts is not None else None
+        for place, part in enumerate(alike):
+            problem = embedded.problems[place]
+            if problem is None:
+                part.vector = embedded.vectors[place]
+                part.text_row = None if rows is None else rows[place]
+            elif part.kind != "text":
+                failed[part.query] = problem
 
 
-def _direction(
-    query: Query, rows: Sequence[tuple[str, Singles] | None], spaces: IndexSpaces
-) -> Direction | DiptychError:
-    present = [row for row in rows if row is not None]
-    weights = [part.weight for part in query.parts]
+def _direction(query: Query, parts: Sequence[_Part], spaces: IndexSpaces) -> Direction:
+    texts = [part for part in parts if part.kind == "text"]
+    wanted = [part for part in texts if part.weight > 0]
+    alone = len(texts) == len(parts) and bool(wanted)
+    purpose = spaces.settle(query.purpose)
+    present = [part for part in parts if part.vector is not None]
+    vector = _mixture(present, spaces, purpose) if present else None
+    leading = max(parts, key=lambda part: part.weight)
+    return Direction(
+        vector,
+        leading.modality if leading.weight > 0 else None,
+        leading.kind == "item",
+        frozenset(part.content for part in parts if part.kind == "item"),
+        frozenset(part.document for part in parts if part.document is not None),
+        purpose,
+        " ".join(str(part.content).strip() for part in wanted),
+        _text_mixture(texts) if wanted else None,
+        alone,
+    )
+
+
+def _mixture(present: Sequence[_Part], spaces: IndexSpaces, purpose: Purpose | None) -> Singles:
+    rows = np.array([spaces.narrowed(part.vector, purpose) for part in present if part.vector is not None])
+    if not rows.any(axis=1).all():
+        raise DataError(f"a part of the query says nothing in the {purpose} space; try another purpose.")
+    return mixed(rows, [part.weight for part in present])
+
+
+def _text_mixture(texts: Sequence[_Part]) -> Singles | None:
+    """The texts of a query, mixed as the text encoder sees them; None where it sees none of those asked for."""
+    seen = [part for part in texts if part.text_row is not None]
+    if not any(part.weight > 0 for part in seen):
+        return None
     try:
-        purpose = spaces.settle(query.purpose)
-        codes = np.array([spaces.narrowed(code, purpose) for _, code in present])
-        if not codes.any(axis=1).all():
-            raise DataError(f"a part of the query says nothing in the {purpose} space; try another purpose.")
-        vector = mixed(codes, weights)
-    except DiptychError as error:
-        return error
-    leading = dominant(weights)
-    named = frozenset(str(part.value) for part in query.parts if part.kind == "item")
-    if leading is None:
-        return Direction(vector, None, False, named, purpose)
-    return Direction(vector, present[leading][0], query.parts[leading].kind == "item", named, purpose)
+        return mixed(np.array([part.text_row for part in seen]), [part.weight for part in seen])
+    except ConfigError:
+        return None
 
 
 def _items(index: Index, queries: Sequence[Query]) -> dict[str, Item | None]:
@@ -117,10 +188,3 @@ def _items(index: Index, queries: Sequence[Query]) -> dict[str, Item | None]:
     parts = (part for query in queries for part in query.parts if part.kind == "item")
     ids = list({part.value for part in parts if isinstance(part.value, str)})
     return dict(zip(ids, index.get(ids), strict=True)) if ids else {}
-
-
-def _of_item(items: dict[str, Item | None], part: QueryPart) -> tuple[str, Singles]:
-    found = items.get(part.value) if isinstance(part.value, str) else None
-    if found is None:
-        raise DataError(f"there is no item {part.value!r:.200} in the index.")
-    return found.modality, found.vector

@@ -1,35 +1,87 @@
-"""What an index keeps of a dataset's items beside their vectors."""
+"""The entries of an index: how they are called, to which document they belong, and what is known of them.
+
+Each side of an item is an entry of its own: `image:7` and `text:7` are the image and the text of item 7. Items of one
+document are one hit.
+"""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from diptych.arrays import Integers
 from diptych.data import Dataset
+from diptych.features import clean_text
+from diptych.index import Index
 
 RESERVED = ("media", "has_media")
-"""Keys that say which picture is shown, and are never taken from outside."""
+"""Keys that say which image is shown, and are never taken from outside."""
 _TAKEN = ("id", "modality", "item", "document", "split", "label", *RESERVED)
 _LONGEST_TEXT = 20_000
+_FIRST_OF_SEVERAL = "#1"
+"""What `ingest` appends to the id of the first of several items of one document, which has the image."""
+
+
+def entry_id(modality: str, item: str) -> str:
+    """The id of one modality of one item; no two are alike, for a modality's name has no colon.
+
+    >>> entry_id("image", "harbour/7.jpg")
+    'image:harbour/7.jpg'
+    """
+    return f"{modality}:{item}"
+
+
+def item_of(id: str, modality: str) -> str:
+    """The item of an entry called as `entry_id` does; any other id is an item of its own.
+
+    >>> item_of("image:harbour/7.jpg", "image"), item_of("mine", "image")
+    ('harbour/7.jpg', 'mine')
+    """
+    return id.removeprefix(f"{modality}:") or id
+
+
+def document_of(id: str, metadata: Mapping[str, Any]) -> str:
+    """The document an entry belongs to, by its metadata."""
+    return str(metadata.get("document") or metadata.get("item") or id)
+
+
+def likely_entries(document: str, items: Iterable[str], modalities: Sequence[str]) -> list[str]:
+    """The ids under which the entries of a document usually are."""
+    names = dict.fromkeys((*items, document, f"{document}{_FIRST_OF_SEVERAL}"))
+    return [entry_id(modality, name) for name in names for modality in modalities]
 
 
 def describe_items(dataset: Dataset, index: Integers) -> Iterator[dict[str, Any]]:
     """The metadata of some items: id, document, split, label and free columns; empty values are left out."""
     rows = dataset.items.take(index)
-    free = [name for name in dataset.metadata_columns if name not in _TAKEN]
-    columns = {name: rows.column(name).to_pylist() for name in ("id", "document", "split", "label", *free)}
+    columns = {name: rows.column(name).to_pylist() for name in ("id", "document", "split", "label", *_free(dataset))}
     for number in range(len(index)):
         known = {name: _plain(values[number]) for name, values in columns.items()}
         known["item"] = known.pop("id")
+        if "text" in known:
+            known["text"] = shown_text(known["text"])
         yield {name: value for name, value in known.items() if value is not None and value != []}
 
 
+def metadata_keys(dataset: Dataset) -> list[str]:
+    """The keys that entries of a dataset may have in their metadata."""
+    return [*("item", "document", "split", "label"), *_free(dataset)]
+
+
 def media_names(dataset: Dataset, index: Integers) -> Sequence[str | None]:
-    """The name of each item's picture in the source, None where there is none."""
+    """The name of each item's image in the source, None where there is none."""
     if "media" not in dataset.metadata_columns:
         return [None] * len(index)
     names: list[str | None] = dataset.items.take(index).column("media").to_pylist()
     return names
+
+
+def shown_text(text: Any) -> str | None:  # noqa: ANN401 - whatever a column holds
+    """A text as it is shown and found by its words: clean, and not longer than is kept; None for none."""
+    return (clean_text(text)[:_LONGEST_TEXT] or None) if isinstance(text, str) else None
+
+
+def _free(dataset: Dataset) -> list[str]:
+    return [name for name in dataset.metadata_columns if name not in _TAKEN]
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
@@ -41,3 +93,25 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
     if isinstance(value, list):
         return [inner for inner in map(_plain, value) if inner is not None]
     return value if isinstance(value, bool | int) else None
+
+
+class DocumentCount:
+    """How many documents an index holds, counted again when entries have come or gone."""
+
+    def __init__(self, index: Index, built: Mapping[str, int], documents: int | None, *, own_documents: bool) -> None:
+        self._index = index
+        self._own_documents = own_documents
+        self._known = (dict(built), documents)
+
+    def __call__(self) -> int | None:
+        """The number; None where it would take reading every entry."""
+        entries = {name: self._index.count(modality=name) for name in self._known[0]}
+        if entries != self._known[0]:
+            self._known = (entries, self._counted(entries) if self._own_documents else None)
+        return self._known[1]
+
+    def _counted(self, entries: Mapping[str, int]) -> int:
+        items: set[str] = set()
+        for modality, count in entries.items():
+            items.update(item_of(id, modality) for id in self._index.list_ids(modality=modality, limit=max(1, count)))
+        return len(items)

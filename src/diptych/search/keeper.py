@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from diptych.errors import ConfigError
 from diptych.index import Identity, Index, Maker, create_index, open_index
+from diptych.index.registry import engines_with_words
 
 URL_VARIABLE = "DIPTYCH_ENGINE_URL"
 """The environment variable with the address of the server, password and all, which no index keeps."""
@@ -36,13 +37,26 @@ class Keeper:
             return cls()
         return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
 
-    def create(self, folder: Path, identity: Identity, *, parts_searched: bool = False) -> Index:
-        """Make an empty index; `parts_searched` says that queries will look at some of the columns only.
+    def for_texts(self) -> "Keeper":
+        """Who keeps the texts beside an index: the same engine where it finds words, else one in the folder."""
+        if self.engine not in engines_with_words() or self.place is None:
+            return Keeper()
+        return Keeper(self.engine, self.url, f"{self.place}-texts")
 
-        Such a query is compared with every vector. Milvus does this well only if the index is made for it.
+    def create(self, folder: Path, identity: Identity, *, parts_searched: bool = False, words: bool = False) -> Index:
+        """Make an empty index.
+
+        Args:
+            folder: where, for an engine in a folder.
+            identity: of the vectors.
+            parts_searched: whether queries will look at some of the columns only. Such a query is compared with every
+                vector; Milvus does this well only if the index is made for it.
+            words: whether entries can also be found by words.
         """
-        flat = {"structure": "flat"} if parts_searched and self.engine == "milvus" else {}
-        return create_index(self.place or folder, identity, engine=self.engine, **self._options(), **flat)
+        options = self._options()
+        if parts_searched and self.engine == "milvus":
+            options["structure"] = "flat"
+        return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
 
     def open(self, folder: Path, maker: Maker, *, writable: bool = True) -> Index:
         """Open the index."""

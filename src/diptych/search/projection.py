@@ -81,6 +81,20 @@ def read_projection(folder: Path) -> Projection | None:
     return Projection(**read_json(folder / "projection.json"), positions=positions)
 
 
+def living_points(folder: Path, index: Index) -> list[dict[str, Any]] | None:
+    """Where the entries stood when the index was built, without those removed since; None if it has no layout."""
+    known = read_projection(folder)
+    if known is None:
+        return None
+    living = set(index.list_ids(limit=max(1, index.count())))
+    columns = zip(known.ids, known.modalities, known.labels, known.positions.tolist(), strict=True)
+    return [
+        {"id": id, "modality": modality, "label": label, "x": x, "y": y}
+        for id, modality, label, (x, y) in columns
+        if id in living
+    ]
+
+
 def _principal(vectors: Singles, count: int) -> Floats:
     """The first principal components, each with the sign that makes its largest entry positive."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)

@@ -1,7 +1,8 @@
-"""Words and pictures from outside as vectors of the shared space."""
+"""Texts and images from outside as rows of features and as vectors of the shared space."""
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from diptych.arrays import Features, Singles
+from diptych.atomic import read_json
 from diptych.errors import ConfigError, DataError, DiptychError
+from diptych.features import ignored_words, is_whole_word
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 from diptych.search.decoding import decoded, read_file
@@ -18,6 +21,21 @@ _log = logging.getLogger("diptych.search")
 _LONGEST_TEXT = 100_000
 _SHOWN = 40
 _BLANK: Mapping[str, Any] = {"text": "a", "image": np.full((64, 64, 3), 255, np.uint8)}
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Items from outside, embedded.
+
+    Attributes:
+        vectors: of the shared space, one row an item.
+        problems: what is wrong with an item that has no direction there; None where all is well.
+        features: the rows they were made of.
+    """
+
+    vectors: Singles
+    problems: list[DataError | None]
+    features: Features
 
 
 class RawParts:
@@ -78,20 +96,34 @@ class RawParts:
             return decoded(value)
         raise ConfigError(f"a picture is a {type(value).__name__}; give the bytes of a file, or its Path.")
 
-    def embed(self, modality: str, items: Sequence[Any]) -> tuple[Singles, list[DataError | None]]:
-        """Embed items that `read` has checked; an item that says nothing has an error instead of a vector."""
-        rows = self._guarded(lambda: self._model.pipeline(modality, items))
-        codes = self._guarded(lambda: self._model.embed(modality, rows, self._purpose))
+    def features(self, modality: str, items: Sequence[Any]) -> Features:
+        """The rows of features of items that `read` has checked."""
+        rows: Features = self._guarded(lambda: self._model.pipeline(modality, items))
+        return rows
+
+    def embed(self, modality: str, items: Sequence[Any]) -> Embedded:
+        """Embed items that `read` has checked; an item that says nothing has an error beside its vector."""
+        rows = self.features(modality, items)
+        vectors = self._guarded(lambda: self._model.embed(modality, rows, self._purpose))
         known = has_content(rows) if self._model.pipeline.of(modality).medium == "text" else [True] * len(items)
         problems: list[DataError | None] = []
-        for item, code, anything in zip(items, codes, known, strict=True):
+        for item, vector, anything in zip(items, vectors, known, strict=True):
             if not anything:
-                problems.append(DataError(f"this index knows none of the words {_short(item)}; use others."))
-            elif not code.any() or not np.isfinite(code).all():
+                problems.append(DataError(f"this index's model knows none of the words {_short(item)}; use others."))
+            elif not vector.any() or not np.isfinite(vector).all():
                 problems.append(DataError(f"this index's model can make nothing of this {modality}; try another."))
             else:
                 problems.append(None)
-        return codes, problems
+        return Embedded(vectors, problems, rows)
+
+    def ignored_words(self, modality: str, text: str) -> tuple[str, ...]:
+        """The words of a text that the feature extractor cannot use."""
+        found: tuple[str, ...] = self._guarded(lambda: ignored_words(self._model.pipeline.of(modality), text))
+        return found
+
+    def is_word(self, modality: str, word: str) -> bool:
+        """Whether the text encoder's vocabulary holds a word as a whole, so that it is hardly misspelled."""
+        return bool(self._guarded(lambda: is_whole_word(self._model.pipeline.of(modality), word)))
 
     def _guarded(self, work: Any) -> Any:  # noqa: ANN401
         """Run work of other rooms, whose errors may name where the index lies."""
@@ -110,6 +142,14 @@ def _checked_words(value: Any) -> str:  # noqa: ANN401
     if len(value) > _LONGEST_TEXT:
         raise ConfigError(f"the text has {len(value):,} characters; at most {_LONGEST_TEXT:,} are read.")
     return value
+
+
+def medium_of(model: Method, modality: str) -> str | None:
+    """What the items of a modality are, by the pipeline's head alone: opening all of it may take long."""
+    if model.pipeline_folder is None:
+        return None
+    media = read_json(model.pipeline_folder / "pipeline.json")["modalities"]
+    return str(media[modality]["medium"]) if modality in media else None
 
 
 def has_content(rows: Features) -> list[bool]:

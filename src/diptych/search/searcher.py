@@ -1,28 +1,35 @@
 """Ask an index: by words, by a picture, by an item it holds, or by any mixture of these."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from diptych.errors import ConfigError, DiptychError
-from diptych.index import Item, Maker
+from diptych.index import Maker
 from diptych.methods import load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
-from diptych.search.answering import Answerer, public
+from diptych.search.answering import Answerer
 from diptych.search.building import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER
 from diptych.search.calibration import Calibration, read_calibration
 from diptych.search.changing import Changer
 from diptych.search.description import Description
+from diptych.search.entries import DocumentCount
+from diptych.search.hits import plain_hits
 from diptych.search.keeper import Keeper
+from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore, StoredPicture
+from diptych.search.metadata_keys import MetadataKeys
 from diptych.search.originals import Originals
-from diptych.search.projection import read_projection
-from diptych.search.queries import Answer, Hit, NewItem, Query, QueryPart
-from diptych.search.raw_parts import RawParts
+from diptych.search.projection import living_points
+from diptych.search.queries import MODES, Answer, Hit, Mode, NewItem, Query, QueryPart
+from diptych.search.raw_parts import RawParts, medium_of
 from diptych.search.spaces import IndexSpaces
-from diptych.search.thumbnails import media_type
+from diptych.search.texts import Texts, TextsPlan, open_texts
+from diptych.search.thumbnails import THUMBNAIL_TYPE, media_type
+from diptych.search.wording import Wording
 
 _List = list
 """`Searcher.list` hides the name inside the class."""
@@ -46,15 +53,29 @@ class Searcher:
         self._writable = writable
         known = self._description
         keeper = Keeper.found(known.engine, url, known.place, known.url)
-        self._store = MediaStore(folder / MEDIA_FOLDER, writable=writable)
-        try:
-            self._index = keeper.open(folder, self._maker, writable=writable)
-        except BaseException:
-            self._store.close()
-            raise
-        self._originals = Originals(folder, self._description.sources)
+        with ExitStack() as opened:
+            self._store = MediaStore(folder / MEDIA_FOLDER, writable=writable)
+            opened.callback(self._store.close)
+            self._originals = Originals(folder, known.sources)
+            opened.callback(self._originals.close)
+            self._index = opened.enter_context(keeper.open(folder, self._maker, writable=writable))
+            plan = TextsPlan.from_json(known.texts)
+            self._texts = (
+                None if plan is None else Texts(plan, open_texts(plan, keeper, folder, self._maker, writable=writable))
+            )
+            if self._texts is not None:
+                opened.enter_context(self._texts.index)
+                if writable:
+                    self._texts.repair(self._index, self._raw)
+            self._opened = opened.pop_all()
+        lister = Lister(self._index, self._texts, self._maker, self._spaces)
+        of_text = [name for name in self._model.modalities if medium_of(self._model, name) == "text"]
+        text_modality = of_text[0] if len(of_text) == 1 else None
+        self._wording = Wording(self._raw, text_modality, self._texts, tuple(known.classes))
+        self._documents = DocumentCount(self._index, known.entries, known.documents, own_documents=known.own_documents)
+        self._keys = MetadataKeys(folder, self._index, known.keys)
         self._answerer = Answerer(
-            self._index, self._raw, self._calibration, self._model.modalities, self._maker, self._spaces
+            lister, self._raw, self._calibration, self._model.modalities, self._wording, self._documents
         )
 
     @classmethod
@@ -101,20 +122,26 @@ class Searcher:
         where: str | None = None,
         min_probability: float = 0.0,
         purpose: Purpose = "auto",
+        mode: Mode = "hybrid",
+        correct: bool = True,
     ) -> Answer:
         """Find what belongs to a query: the weighted sum of its parts' directions.
 
         Args:
             parts: what to look for; items of the index named here are left out of the answer.
-            into: the modality to search; None for all.
+            into: the modality whose entries are the hits; None: a hit is an item with all its sides.
             k: how many results.
             offset: leave out so many of the best.
             where: only items that meet this condition, such as "split = 'train' and label in ('river', 'pond')".
             min_probability: only items that belong with at least this probability; there may be none.
             purpose: what to look for, where the index has several spaces: things of this kind ("class"), the very item
-                ("partner"), or anything alike ("both"); "auto" asks in all spaces of the index.
+                ("partner"), or anything alike ("both"); "auto" takes "partner"
+                for words that ask for items, and "both" otherwise.
+            mode: by which evidence typed words are ranked: embeddings and matching words ("hybrid"), embeddings alone
+                ("vector"), or matching words alone ("lexical").
+            correct: whether to answer for the corrected words where no text holds the words as typed.
         """
-        options = Query((), into, k, offset, where, min_probability, purpose)
+        options = Query((), into, k, offset, where, min_probability, purpose, mode, correct)
         return self._search([parts], options)[0]
 
     def search_many(
@@ -127,9 +154,11 @@ class Searcher:
         where: str | None = None,
         min_probability: float = 0.0,
         purpose: Purpose = "auto",
+        mode: Mode = "hybrid",
+        correct: bool = True,
     ) -> _List[Answer]:
         """Like `search` for several queries; what is alike is embedded together. The first bad query is an error."""
-        return self._search(queries, Query((), into, k, offset, where, min_probability, purpose))
+        return self._search(queries, Query((), into, k, offset, where, min_probability, purpose, mode, correct))
 
     def _search(self, queries: Sequence[Sequence[QueryPart]], options: Query) -> _List[Answer]:
         answers = self.answer_many([replace(options, parts=tuple(parts)) for parts in queries])
@@ -140,15 +169,13 @@ class Searcher:
 
     def answer_many(self, queries: Sequence[Query]) -> _List[Answer | DiptychError]:
         """Answer queries of different people together: an answer or an error for each."""
-        return self._answerer.answer_many(queries)
+        wrong = {place: error for place, query in enumerate(queries) if (error := self._keys.problem(query.where))}
+        answers = iter(self._answerer.answer_many([query for place, query in enumerate(queries) if place not in wrong]))
+        return [wrong[place] if place in wrong else next(answers) for place in range(len(queries))]
 
-    def prepared(self, parts: Sequence[QueryPart]) -> _List[QueryPart]:
-        """The parts checked and their pictures decoded, so that later work is quick and cannot fail for them."""
-        Query(tuple(parts)).check()
-        return [
-            part if part.kind == "item" else replace(part, value=self._raw.read(part.kind, part.value))
-            for part in parts
-        ]
+    def suggest(self, prefix: str, limit: int = 8) -> _List[str]:
+        """How what is being typed may go on: labels, short texts and words of the index that begin so."""
+        return self._wording.suggest(prefix, limit)
 
     def similar(
         self,
@@ -160,22 +187,24 @@ class Searcher:
         where: str | None = None,
         min_probability: float = 0.0,
         purpose: Purpose = "auto",
+        mode: Mode = "hybrid",
+        correct: bool = True,
     ) -> Answer:
         """More like this item, which itself is left out."""
-        options = Query((), into, k, offset, where, min_probability, purpose)
+        options = Query((), into, k, offset, where, min_probability, purpose, mode)
         return self._search([[QueryPart("item", id)]], options)[0]
 
     def get(self, id: str) -> Hit | None:
         """One item, with score 1; None if there is none."""
         item = self._index.get([id])[0]
-        return None if item is None else _as_hit(item)
+        return None if item is None else plain_hits(self._index, [item], self.modalities)[0]
 
     def list(
         self, *, where: str | None = None, modality: str | None = None, after: str = "", limit: int = 100
     ) -> _List[Hit]:
         """Items in the order of their ids, a page at a time: `after` is the last id of the page before."""
         ids = self._index.list_ids(where=where, modality=modality, after=after, limit=limit)
-        return [_as_hit(item) for item in self._index.get(ids) if item is not None]
+        return plain_hits(self._index, [item for item in self._index.get(ids) if item is not None], self.modalities)
 
     def count(self, *, where: str | None = None, modality: str | None = None) -> int:
         """How many items there are, or how many meet a condition."""
@@ -188,7 +217,9 @@ class Searcher:
             items: what to add.
             replace: whether an item of the same id is replaced; else it is an error.
         """
-        return self._changer().add(items, replace=replace)
+        done = self._changer().add(items, replace=replace)
+        self._keys.note(key for item in items for key in item.metadata)
+        return done
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove items; ids that are not there are passed over. Returns how many were there."""
@@ -202,21 +233,17 @@ class Searcher:
             "dataset": dict(known.dataset),
             "model": {"method": self._model.registry_name, "fingerprint": self._maker.model},
             "pipeline": self._maker.pipeline or None,
-            "items": self._index.count(),
+            "items": self._documents() or max(counts.values(), default=0),
+            "entries": self._index.count(),
             "modalities": counts,
-            "classes": dict(known.classes),
-            "splits": dict(known.splits),
+            "classes": {name: max(of.values(), default=0) for name, of in known.classes.items()},
+            "splits": {name: max(of.values(), default=0) for name, of in known.splits.items()},
+            "modes": [*MODES] if self._texts is not None else ["vector"],
             "dimension": identity.dimension,
             "engine": known.engine,
             "takes": sorted(self._raw.media()),
             "purposes": [*self.purposes],
-            "calibrated": self._calibration.directions,
-            "belongs_means": self._calibration.relevance,
-            "by_purpose": {
-                known.purpose: {"calibrated": known.directions, "belongs_means": known.relevance}
-                for known in self._calibration.each()
-                if known.purpose is not None
-            },
+            **self._calibration.summary(),
             "attribution": known.attribution,
             "examples": [*known.examples],
         }
@@ -227,30 +254,25 @@ class Searcher:
         return None if hash is None else self._store.thumbnail(id, hash)
 
     def original(self, id: str) -> tuple[bytes, str] | None:
-        """An item's picture as it was indexed, and its media type; None if there is none, or it has changed since."""
+        """An item's image as it was indexed, and its media type; None if it has none.
+
+        Where the original is gone or has changed since, as in an index that was copied without its images, it is the
+        thumbnail.
+        """
         hash = self._picture_of(id)
         stored = None if hash is None else self._store.get(id, hash)
-        data = None if stored is None else self._original(stored)
-        return None if data is None else (data, media_type(data))
+        if stored is None:
+            return None
+        data = self._original(stored)
+        return (stored.thumbnail, THUMBNAIL_TYPE) if data is None else (data, media_type(data))
 
     def projection(self) -> _List[dict[str, Any]] | None:
         """Where the items stood in two dimensions when the index was built; those removed since are left out."""
-        known = read_projection(self._folder)
-        if known is None:
-            return None
-        living = set(self._index.list_ids(limit=max(1, self._index.count())))
-        columns = zip(known.ids, known.modalities, known.labels, known.positions.tolist(), strict=True)
-        return [
-            {"id": id, "modality": modality, "label": label, "x": x, "y": y}
-            for id, modality, label, (x, y) in columns
-            if id in living
-        ]
+        return living_points(self._folder, self._index)
 
     def close(self) -> None:
         """Give back files; closing twice does no harm."""
-        self._index.close()
-        self._store.close()
-        self._originals.close()
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -261,7 +283,7 @@ class Searcher:
     def _changer(self) -> Changer:
         if not self._writable:
             raise ConfigError("this index is open for reading only; open it for writing to change it.")
-        return Changer(self._index, self._raw, self._store, self._maker, self._spaces)
+        return Changer(self._index, self._raw, self._store, self._maker, self._spaces, self._texts)
 
     def _picture_of(self, id: str) -> str | None:
         item = self._index.get([id])[0]
@@ -271,7 +293,3 @@ class Searcher:
         if stored.original is not None or stored.source is None or stored.name is None:
             return stored.original
         return self._originals.read(stored.source, stored.name, stored.hash)
-
-
-def _as_hit(item: Item) -> Hit:
-    return Hit(item.id, item.modality, 1.0, None, public(item.metadata))

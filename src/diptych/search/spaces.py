@@ -72,11 +72,11 @@ class IndexSpaces:
         remedy = "build the index of a model with both spaces by `diptych index --purpose both`"
         return settled_purpose(self.widths, purpose, auto="both", model="this index", remedy=remedy)
 
-    def columns(self, purpose: Purpose | None) -> slice:
+    def columns(self, purpose: str | None) -> slice:
         """The columns of a space; all of them for "both"."""
         return columns_of(self.widths, purpose)
 
-    def narrowed(self, row: Singles, purpose: Purpose | None) -> Singles:
+    def narrowed(self, row: Singles, purpose: str | None) -> Singles:
         """A vector with zeros outside the columns of a space."""
         if not self.narrows(purpose):
             return row
@@ -84,11 +84,11 @@ class IndexSpaces:
         kept[columns] = row[columns]
         return kept
 
-    def narrows(self, purpose: Purpose | None) -> bool:
+    def narrows(self, purpose: str | None) -> bool:
         """Whether a query for a purpose has zeros in some columns, so that every vector has to be compared with it."""
         return self.columns(purpose) != slice(None) and len(self.widths) > 1
 
-    def share(self, purpose: Purpose | None) -> float:
+    def share(self, purpose: str | None) -> float:
         """What the score of a query in one space is divided by to become the cosine there."""
         return self.shares[purpose or ""] if self.narrows(purpose) else 1.0
 

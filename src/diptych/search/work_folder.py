@@ -21,12 +21,14 @@ class WorkFolder:
     Attributes:
         path: the folder; it does not exist before the engine has made it.
         resumed: whether it holds earlier work on the same inputs.
+        has_texts: whether the index of the texts has been made.
     """
 
     def __init__(self, path: Path, inputs: Mapping[str, Any]) -> None:
         self.path = path
         self._inputs = dict(inputs)
         self._done: dict[str, int] = {}
+        self.has_texts = False
         self._name = f"{path.name.removeprefix('.').removesuffix('.building')}-{os.urandom(4).hex()}"
         self.resumed = self._take_up()
 
@@ -48,8 +50,14 @@ class WorkFolder:
         self._done[modality] = count
         self._write()
 
+    def note_texts(self) -> None:
+        """Note that the index of the texts has been made."""
+        self.has_texts = True
+        self._write()
+
     def _write(self) -> None:
-        write_json(self.path / _STATE, {"inputs": self._inputs, "done": self._done, "name": self._name})
+        state = {"inputs": self._inputs, "done": self._done, "name": self._name, "texts": self.has_texts}
+        write_json(self.path / _STATE, state)
 
     def _take_up(self) -> bool:
         if not self.path.exists():
@@ -57,6 +65,7 @@ class WorkFolder:
         state = read_json(self.path / _STATE) if (self.path / _STATE).exists() else {}
         if state.get("inputs") == self._inputs:
             self._done, self._name = state["done"], state["name"]
+            self.has_texts = bool(state.get("texts"))
             return True
         shutil.rmtree(self.path)
         return False

@@ -1,0 +1,173 @@
+"""From ranked documents to hits: their entries, what is known of them, and why they are there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diptych.index import Index, Item
+from diptych.index.filters import In, Key
+from diptych.index.words import matched_words
+from diptych.search.embedding import Direction
+from diptych.search.entries import document_of, entry_id, likely_entries
+from diptych.search.fusion import EVIDENCE, TEXT, WORDS
+from diptych.search.listing import Lister
+from diptych.search.queries import Hit, Why
+from diptych.search.ranking import Ranked
+
+_NO_MEDIA = object()
+_MOST_ENTRIES = 10_000
+
+
+@dataclass(frozen=True)
+class HitMaker:
+    """Makes the hits of one query.
+
+    Attributes:
+        lister: knows the index and its texts.
+        modalities: what there is to search.
+        text_modality: which of them are texts, if that is known.
+    """
+
+    lister: Lister
+    modalities: tuple[str, ...]
+    text_modality: str | None = None
+
+    @property
+    def order(self) -> list[str]:
+        """The modalities in the order in which one of them stands for an item: images before texts."""
+        return sorted(self.modalities, key=lambda name: name == self.text_modality)
+
+    def hits(
+        self,
+        ranked: Sequence[Ranked],
+        direction: Direction,
+        probabilities: Sequence[float | None],
+    ) -> list[Hit]:
+        """The hits of a page; a document that was removed meanwhile is left out."""
+        sides = self._sides(ranked)
+        cosines = self._text_cosines(ranked, sides, direction)
+        made = []
+        for one, chance in zip(ranked, probabilities, strict=True):
+            mine = sides[one.document]
+            present = [name for name in self.order if name in mine]
+            if not present:
+                continue
+            entry = mine[present[0]]
+            about = public(entry.metadata)
+            if "text" not in about:
+                about |= next(({"text": of["text"]} for item in mine.values() if "text" in (of := item.metadata)), {})
+            why = self._why(one, mine, direction, cosines.get(one.document), about.get("text"))
+            ids = {name: mine[name].id for name in present}
+            document = document_of(entry.id, entry.metadata)
+            made.append(Hit(entry.id, entry.modality, one.score, chance, about, document, ids, why))
+        return made
+
+    def _sides(self, ranked: Sequence[Ranked]) -> dict[str, dict[str, Item]]:
+        """The entries of each document by modality: those that were listed, and those called as they usually are."""
+        wanted: dict[str, dict[str, str]] = {}
+        for one in ranked:
+            item = next(iter(one.items.values()), one.document)
+            guessed = {name: entry_id(name, one.items.get(name, item)) for name in self.modalities}
+            wanted[one.document] = guessed | one.entries
+        sides = self._fetched(wanted)
+        unusual = (
+            {}
+            if self.lister.apart
+            else {
+                one.document: [name for name in self.modalities if name not in sides[one.document]]
+                for one in ranked
+                if any(item != one.document for item in one.items.values())
+            }
+        )
+        for document, missing in unusual.items():
+            if missing:
+                self._look_further(document, missing, sides[document])
+        return sides
+
+    def _fetched(self, wanted: dict[str, dict[str, str]]) -> dict[str, dict[str, Item]]:
+        ids = list(dict.fromkeys(id for sides in wanted.values() for id in sides.values()))
+        found = dict(zip(ids, self.lister.index.get(ids), strict=True)) if ids else {}
+        result: dict[str, dict[str, Item]] = {}
+        for document, sides in wanted.items():
+            items = {name: item for name, id in sides.items() if (item := found[id]) is not None}
+            result[document] = {
+                name: item
+                for name, item in items.items()
+                if self.lister.document_of(item.id, item.metadata) == document
+            }
+        return result
+
+    def _look_further(self, document: str, missing: Sequence[str], sides: dict[str, Item]) -> None:
+        """Find the missing sides of a document whose items have other names: by the usual names, then by metadata."""
+        index = self.lister.index
+        found = [item for item in index.get(likely_entries(document, (), missing)) if item is not None]
+        mine = [item for item in found if document_of(item.id, item.metadata) == document]
+        if not mine:
+            ids = index.list_ids(where=In(Key(("document",)), (document,)), limit=_MOST_ENTRIES)
+            mine = [item for item in index.get(ids) if item is not None]
+        for item in mine:
+            if item.modality in missing:
+                sides.setdefault(item.modality, item)
+
+    def _text_cosines(
+        self, ranked: Sequence[Ranked], sides: dict[str, dict[str, Item]], direction: Direction
+    ) -> dict[str, float]:
+        """The cosine of the query with each document's text, by the text encoder or in the shared space."""
+        texts, name = self.lister.texts, self.text_modality
+        if name is None:
+            return {}
+        known = {one.document: one.evidence[TEXT] for one in ranked if not np.isnan(one.evidence[TEXT])}
+        open_ = {one.document: sides[one.document][name] for one in ranked if name in sides[one.document]}
+        open_ = {document: item for document, item in open_.items() if document not in known}
+        if texts is None or not texts.plan.encoded or direction.text_vector is None:
+            shared = {document: self._cosine(item, direction) for document, item in open_.items()}
+            return known | {document: cosine for document, cosine in shared.items() if cosine is not None}
+        encoded = texts.index.get([item.id for item in open_.values()]) if open_ else []
+        rows = {document: row.vector for document, row in zip(open_, encoded, strict=True) if row is not None}
+        return known | {document: float(row @ direction.text_vector) for document, row in rows.items()}
+
+    def _why(
+        self,
+        one: Ranked,
+        sides: dict[str, Item],
+        direction: Direction,
+        text_cosine: float | None,
+        text: Any,  # noqa: ANN401 - whatever metadata hold
+    ) -> Why:
+        others = [item for name, item in sides.items() if name != self.text_modality]
+        cosines = [cosine for item in others if (cosine := self._cosine(item, direction)) is not None]
+        words = matched_words(direction.words, text) if direction.words and isinstance(text, str) else ()
+        bm25 = one.evidence[WORDS]
+        return Why(words, max(cosines, default=None), text_cosine, None if np.isnan(bm25) else bm25, EVIDENCE[one.side])
+
+    def _cosine(self, item: Item, direction: Direction) -> float | None:
+        if direction.vector is None:
+            return None
+        return float(item.vector @ direction.vector) / self.lister.spaces.share(direction.purpose)
+
+
+def public(metadata: dict[str, Any]) -> dict[str, Any]:
+    """What may be shown of an entry's metadata: not by which name its image is stored."""
+    shown = metadata.copy()
+    shown["has_media"] = shown.pop("media", _NO_MEDIA) is not _NO_MEDIA
+    return shown
+
+
+def plain_hits(index: Index, items: Sequence[Item], modalities: Sequence[str]) -> list[Hit]:
+    """Entries that nobody asked for, each with score 1 and the usual other sides of its item."""
+    names = [str(item.metadata.get("item") or document_of(item.id, item.metadata)) for item in items]
+    others = [
+        [entry_id(other, name) for other in modalities if other != item.modality]
+        for name, item in zip(names, items, strict=True)
+    ]
+    wanted = list(dict.fromkeys(id for ids in others for id in ids))
+    found = dict(zip(wanted, index.get(wanted), strict=True)) if wanted else {}
+    made = []
+    for item, ids in zip(items, others, strict=True):
+        document = document_of(item.id, item.metadata)
+        sides = [item, *(side for id in ids if (side := found[id]) is not None)]
+        entries = {side.modality: side.id for side in sides if document_of(side.id, side.metadata) == document}
+        made.append(Hit(item.id, item.modality, 1.0, None, public(item.metadata), document, entries))
+    return made

@@ -1,0 +1,151 @@
+"""Lists of entries for queries, each ranked by one kind of evidence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from diptych.arrays import Floats
+from diptych.index import Found, Index, Maker
+from diptych.search.embedding import Direction
+from diptych.search.entries import document_of
+from diptych.search.spaces import IndexSpaces
+from diptych.search.texts import Texts
+
+_LOOKED_AT = 5
+"""Texts in which all words of a query are looked for."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The best entries for one query by one kind of evidence.
+
+    Attributes:
+        ids: of the entries, best first.
+        documents: which document each belongs to.
+        items: which item each is a side of.
+        modalities: what each is.
+        scores: cosines, or BM25 between 0 and 1.
+        complete: whether there are no others.
+        holds_all: whether one of the first texts holds all words of the query that tell anything.
+    """
+
+    ids: Sequence[str]
+    documents: Sequence[str]
+    items: Sequence[str]
+    modalities: Sequence[str]
+    scores: Floats
+    complete: bool
+    holds_all: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def without(self, document: str) -> "Listed":
+        """The list without the entries of a document."""
+        kept = [place for place, of in enumerate(self.documents) if of != document]
+        if len(kept) == len(self):
+            return self
+        ids, documents, items, modalities = (
+            [column[place] for place in kept] for column in (self.ids, self.documents, self.items, self.modalities)
+        )
+        return Listed(ids, documents, items, modalities, self.scores[kept], self.complete)
+
+    def rescored(self, scores: Floats) -> "Listed":
+        """The same entries in the same order with other scores."""
+        return replace(self, scores=scores)
+
+    @classmethod
+    def nothing(cls) -> "Listed":
+        """An empty list."""
+        return cls((), (), (), (), np.zeros(0), True)
+
+
+@dataclass(frozen=True)
+class Lister:
+    """Asks an index and its texts for lists.
+
+    Attributes:
+        index: the main index.
+        texts: its texts; None where there are none.
+        maker: who makes the queries.
+        spaces: of the main index's vectors.
+        apart: whether every entry is a document of its own.
+    """
+
+    index: Index
+    texts: Texts | None
+    maker: Maker
+    spaces: IndexSpaces
+    apart: bool = False
+
+    def document_of(self, id: str, metadata: Mapping[str, Any]) -> str:
+        """The document an entry is counted to."""
+        return id if self.apart else document_of(id, metadata)
+
+    def by_vector(
+        self, asked: Sequence[Direction], depth: int, modality: str, where: str | None = None
+    ) -> list[Listed]:
+        """The nearest entries of a modality in the shared space; all queries have the same purpose."""
+        placed = [(place, one.vector) for place, one in enumerate(asked) if one.vector is not None]
+        if not placed:
+            return [Listed.nothing()] * len(asked)
+        purpose = asked[0].purpose
+        found = self.index.search(
+            np.array([vector for _, vector in placed]),
+            depth,
+            where=where,
+            modality=modality,
+            with_metadata=True,
+            maker=self.maker,
+            exact=self.spaces.narrows(purpose),
+        )
+        return self._placed([place for place, _ in placed], found, len(asked), depth, self.spaces.share(purpose))
+
+    def by_text(self, asked: Sequence[Direction], depth: int, where: str | None = None) -> list[Listed]:
+        """The texts nearest to the typed words: by the text encoder, or in the shared space where there is none."""
+        if self.texts is None:
+            return [Listed.nothing()] * len(asked)
+        if not self.texts.plan.encoded:
+            return self.by_vector(asked, depth, self.texts.plan.modality, where)
+        placed = [(place, one.text_vector) for place, one in enumerate(asked) if one.text_vector is not None]
+        if not placed:
+            return [Listed.nothing()] * len(asked)
+        rows = np.array([vector for _, vector in placed])
+        found = self.texts.index.search(rows, depth, where=where, with_metadata=True)
+        return self._placed([place for place, _ in placed], found, len(asked), depth)
+
+    def by_words(self, asked: Sequence[Direction], depth: int, where: str | None = None) -> list[Listed]:
+        """The texts that hold typed words, by BM25 divided by the most it could be."""
+        placed = [(place, one.words) for place, one in enumerate(asked) if one.words]
+        if self.texts is None or not placed:
+            return [Listed.nothing()] * len(asked)
+        words = [typed for _, typed in placed]
+        found = self.texts.index.search_words(words, depth, where=where, with_metadata=True)
+        most = self.texts.index.best_word_scores(words)
+        results = [Listed.nothing()] * len(asked)
+        for (place, typed), one, best in zip(placed, found, most, strict=True):
+            first = [str(about.get("text", "")) for about in (one.metadata or ())[:_LOOKED_AT]]
+            holds_all = self.texts.hold_all(typed, first).any() if first else False
+            results[place] = replace(self._listed(one, depth, best), holds_all=bool(holds_all))
+        return results
+
+    def _placed(
+        self, places: Sequence[int], found: Sequence[Found], count: int, depth: int, scale: float = 1.0
+    ) -> list[Listed]:
+        results = [Listed.nothing()] * count
+        for place, one in zip(places, found, strict=True):
+            results[place] = self._listed(one, depth, scale)
+        return results
+
+    def _listed(self, found: Found, depth: int, scale: float) -> Listed:
+        known = found.metadata or ()
+        return Listed(
+            found.ids,
+            [self.document_of(id, about) for id, about in zip(found.ids, known, strict=True)],
+            [str(about.get("item") or id) for id, about in zip(found.ids, known, strict=True)],
+            found.modalities,
+            np.asarray(found.scores, np.float64) / (scale if scale > 0 else 1.0),
+            len(found) < depth,
+        )
