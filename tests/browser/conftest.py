@@ -35,6 +35,7 @@ def chromium() -> str:
 def browser() -> Iterator:
     """Closed with the module: as long as it is open, playwright runs an event loop in this thread."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    playwright.expect.set_options(timeout=15_000)
     program = chromium()
     with playwright.sync_playwright() as running_playwright:
         opened = running_playwright.chromium.launch(executable_path=program, args=FLAGS)

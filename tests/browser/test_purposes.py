@@ -27,8 +27,9 @@ def test_a_purpose_is_chosen_sent_and_shared(two_spaces, open_page) -> None:
     page = open_page(f"{address}/?q=red")
     page.wait_for_selector(CARDS)
     control = page.get_by_label("Looking for")
-    expect(control).to_have_value("both")
-    expect(control.locator("option")).to_have_text(["anything alike", "things of this kind", "the very item"])
+    expect(control).to_have_value("")
+    names = ["what suits", "anything alike", "things of this kind", "the very item"]
+    expect(control.locator("option")).to_have_text(names)
     assert searcher.asked[-1].purpose == "auto"
     with page.expect_response("**/v1/search"):
         control.select_option(label="the very item")
@@ -40,6 +41,9 @@ def test_a_purpose_is_chosen_sent_and_shared(two_spaces, open_page) -> None:
     assert searcher.asked[-1].purpose == "partner"
     with other.expect_response("**/v1/search"):
         other.get_by_label("Looking for").select_option(label="anything alike")
+    assert searcher.asked[-1].purpose == "both" and "for=both" in other.url
+    with other.expect_response("**/v1/search"):
+        other.get_by_label("Looking for").select_option(label="what suits")
     assert searcher.asked[-1].purpose == "auto"
     assert "for=" not in other.url
 

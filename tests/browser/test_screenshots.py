@@ -1,7 +1,8 @@
-"""Pictures of the page for the documentation; taken only when DIPTYCH_SCREENSHOTS=1.
+"""Screenshots of the page for the documentation; taken only when DIPTYCH_SCREENSHOTS=1.
 
 DIPTYCH_SCREENSHOTS_INDEX names the index to show (the small world of the tests by default), DIPTYCH_SCREENSHOTS_WORDS
-what to type (the first example by default). They are kept under docs/images/.
+what to type (the first example by default), DIPTYCH_SCREENSHOTS_NOWHERE words that nothing in the index is close to,
+DIPTYCH_SCREENSHOTS_FOLDER where they are kept (docs/images by default).
 """
 
 import os
@@ -20,7 +21,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(os.environ.get("DIPTYCH_SCREENSHOTS") != "1", reason="taken with DIPTYCH_SCREENSHOTS=1 only"),
 ]
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+IMAGES = Path(os.environ.get("DIPTYCH_SCREENSHOTS_FOLDER", Path(__file__).parents[2] / "docs" / "images"))
 CARDS = "#results .card"
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
 ALL_LOADED = "() => [...document.images].every((image) => !image.src || image.loading === 'lazy' || image.complete)"
@@ -52,7 +53,7 @@ def keep(page, name: str) -> None:
 def searched(open_page, shown, words, **options):
     page = open_page(f"{shown}/", **options)
     page.wait_for_selector("#views")
-    page.get_by_role("searchbox").fill(words)
+    page.get_by_role("combobox", name="Words to search for").fill(words)
     page.wait_for_function("() => document.querySelector('#into').children.length > 0")
     page.keyboard.press("Enter")
     page.wait_for_selector(CARDS)
@@ -66,7 +67,7 @@ def test_start(shown, open_page) -> None:
     keep(page, "start")
 
 
-def test_words_to_pictures_and_more_like_this(shown, words, open_page) -> None:
+def test_words_and_more_like_this(shown, words, open_page) -> None:
     page = searched(open_page, shown, words)
     keep(page, "words")
     page.locator(f"{CARDS} .like").first.click()
@@ -82,7 +83,7 @@ def test_phone(shown, words, open_page) -> None:
     keep(searched(open_page, shown, words, **PHONE), "phone")
 
 
-def test_picture_to_words(shown, words, open_page, tmp_path) -> None:
+def test_image(shown, words, open_page, tmp_path) -> None:
     body = {"parts": [{"kind": "text", "text": words}], "into": "image", "k": 1}
     hit = httpx.post(f"{shown}/v1/search", json=body).json()["hits"][0]
     (tmp_path / "mine").write_bytes(httpx.get(f"{shown}{hit['media']}").content)
@@ -102,18 +103,33 @@ def test_filter(shown, words, open_page) -> None:
     keep(page, "filter")
 
 
-def test_nothing(shown, words, open_page) -> None:
-    page = searched(open_page, shown, words)
-    page.get_by_role("slider").fill("95")
-    page.locator("#class-menu summary").click()
-    for box in page.locator("#class-menu input").all()[-6:]:
-        box.check()
-        page.wait_for_timeout(300)
-        if page.locator("#nothing").is_visible():
-            break
-        box.uncheck()
-    page.locator("#class-menu summary").click()
+def test_nothing(shown, open_page) -> None:
+    page = searched(open_page, shown, os.environ.get("DIPTYCH_SCREENSHOTS_NOWHERE", "xyzzy qwertz"))
+    page.wait_for_selector("#nearest:not([hidden])")
     keep(page, "nothing")
+
+
+def test_suggestions(shown, words, open_page) -> None:
+    page = open_page(shown)
+    page.wait_for_selector("#examples button")
+    page.get_by_role("combobox", name="Words to search for").press_sequentially(words[: max(2, len(words) * 2 // 3)])
+    page.wait_for_selector("#suggestions [role=option]")
+    page.keyboard.press("ArrowDown")
+    keep(page, "suggestions")
+
+
+def test_did_you_mean(shown, words, open_page) -> None:
+    longest = max(words.split(), key=len)
+    page = searched(open_page, shown, words.replace(longest, longest[:-2] + longest[-1] + longest[-2]))
+    page.wait_for_selector(".meant")
+    keep(page, "did-you-mean")
+
+
+def test_detail(shown, words, open_page) -> None:
+    page = searched(open_page, shown, words)
+    page.locator(f"{CARDS} .open").first.click()
+    page.wait_for_selector("#detail img")
+    keep(page, "detail")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -16,7 +16,7 @@ class AsgiClient:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         transport = httpx.ASGITransport(app, client=(address, 1234), raise_app_exceptions=False)
-        self._client = httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
 
     def __call__(self, method: str, address: str, **options: Any) -> httpx.Response:
         return self.run(self._client.request(method, address, **options))

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from diptych.errors import ConfigError, DataError, DiptychError
 from diptych.index import Identity, Maker, create_index
 from diptych.search import Answer, Hit, NewItem, Query, QueryPart
 from serving import coloured_shapes as shapes
+from serving import fake_ranking as ranking
+
+NOWHERE = np.full(shapes.DIMENSION, 1e-3)
+"""Where words lead that say nothing."""
 
 
 class FakeSearcher:
@@ -31,6 +36,7 @@ class FakeSearcher:
         self.closed = False
         self.attribution = "Shapes drawn for this test."
         self.purposes: list[str] = []
+        self.modes = ["hybrid", "vector", "lexical"]
         self.asked: list[Query] = []
 
     def answer_many(self, queries) -> list[Answer | DiptychError]:
@@ -45,29 +51,51 @@ class FakeSearcher:
         try:
             if query.into not in (None, "image", "text"):
                 raise ConfigError(f"there is no modality {query.into!r}; choose image or text.")
-            named = [part.value for part in query.parts if part.kind == "item"]
-            asked = query.k + query.offset + len(named)
+            named = {self._item_of(part.value) for part in query.parts if part.kind == "item"}
             row = self._mixed(query.parts)
+            asked = max(1, self.index.count())
             found = self.index.search(row, asked, where=query.where, modality=query.into, with_metadata=True)[0]
         except DiptychError as error:
             return error
-        hits = [hit for hit in self._hits(found) if hit.id not in named][query.offset : query.offset + query.k]
-        closest = max((hit.probability for hit in hits), default=None)
-        good = tuple(hit for hit in hits if hit.probability >= query.min_probability)
-        return Answer(good, closest, time.perf_counter() - started)
+        columns = zip(found.ids, found.modalities, found.scores, found.metadata, strict=True)
+        sides = [ranking.Side(id, name, float(score), about) for id, name, score, about in columns]
+        hits = [hit for hit in ranking.ranked(query, sides, self._entries()) if hit.item not in named]
+        typed = " ".join(part.value for part in query.parts if part.kind == "text")
+        ignored, correction = ranking.corrected(typed, self._vocabulary())
+        known = [word for word in ranking.words_of(typed) if word not in ignored]
+        credible = any(hit.why.words or hit.probability > 0.03 for hit in hits)
+        far = bool(hits) and (not credible or (bool(typed) and not known))
+        page = hits[query.offset : query.offset + query.k]
+        closest = max((hit.probability for hit in page), default=None)
+        good = tuple(hit for hit in page if hit.probability >= query.min_probability)
+        total = sum(hit.probability >= query.min_probability for hit in hits)
+        if query.correct and correction and not known:  # no text holds any of the words
+            better = replace(query, parts=(QueryPart("text", correction),), correct=False)
+            return replace(self._answered(better), did_you_mean=correction, corrected=True)
+        mode = query.mode if typed else "vector"
+        taken = time.perf_counter() - started
+        return Answer(good, closest, taken, None, mode, ignored, correction, total, far)
+
+    def suggest(self, prefix: str, limit: int = 8) -> list[str]:
+        self.threads.add(threading.current_thread().name)
+        before, _, last = prefix.lower().rpartition(" ")
+        begun = [word for word in self._vocabulary() if last and word.startswith(last) and word != last]
+        return [f"{before} {word}".strip() for word in begun][:limit]
 
     def get(self, id: str) -> Hit | None:
         item = self.index.get([id])[0]
-        return None if item is None else Hit(id, item.modality, 1.0, None, item.metadata)
+        return None if item is None else _as_hit(item, self._entries())
 
     def list(self, *, where=None, modality=None, after="", limit=100) -> list[Hit]:
         ids = self.index.list_ids(where=where, modality=modality, after=after, limit=limit)
-        return [Hit(item.id, item.modality, 1.0, None, item.metadata) for item in self.index.get(ids) if item]
+        entries = self._entries()
+        return [_as_hit(item, entries) for item in self.index.get(ids) if item]
 
     def add(self, items, *, replace: bool = False) -> int:
         rows = [self._row(QueryPart(item.kind, item.value)) for item in items]
         known = [dict(item.metadata) | {"has_media": item.kind == "image"} for item in items]
         for item, metadata in zip(items, known, strict=True):
+            metadata.setdefault("item", item.id)
             if item.kind == "text":
                 metadata.setdefault("text", item.value)
         write = self.index.update if replace else self.index.add
@@ -84,6 +112,7 @@ class FakeSearcher:
 
     def info(self) -> dict[str, Any]:
         everything = self.list(limit=1000)
+        items = list({hit.item: hit for hit in everything}.values())
         return {
             "dataset": {"name": "coloured shapes"},
             "model": {"method": "toy", "fingerprint": "0"},
@@ -92,10 +121,12 @@ class FakeSearcher:
             "calibrated": ["text->image", "image->text"],
             "takes": ["image", "text"],
             "purposes": self.purposes,
-            "items": len(everything),
+            "modes": self.modes,
+            "items": len(items),
+            "entries": len(everything),
             "modalities": dict(Counter(hit.modality for hit in everything)),
-            "classes": _counted(everything, "label"),
-            "splits": _counted(everything, "split"),
+            "classes": _counted(items, "label"),
+            "splits": _counted(items, "split"),
             "attribution": self.attribution,
             "examples": ["a red circle", "blue", "yellow triangle"],
         }
@@ -143,21 +174,35 @@ class FakeSearcher:
             except Exception:
                 raise DataError("the given bytes cannot be decoded; give a picture.") from None
         row = shapes.vector_of_words(part.value)
-        if row is None:
-            raise DataError(f"this index knows none of the words {part.value[:40]!r}; use others.")
-        return row / np.linalg.norm(row)
+        return NOWHERE if row is None else row / np.linalg.norm(row)
 
-    def _hits(self, found) -> list[Hit]:
-        columns = zip(found.ids, found.modalities, found.scores, found.metadata, strict=True)
-        return [
-            Hit(id, modality, float(score), 1 / (1 + math.exp(-14 * (float(score) - 0.75))), metadata)
-            for id, modality, score, metadata in columns
-        ]
+    def _item_of(self, id: str) -> str | None:
+        item = self.index.get([id])[0]
+        return None if item is None else item.metadata["item"]
+
+    def _everything(self):
+        return [item for item in self.index.get(self.index.list_ids(limit=1000)) if item]
+
+    def _entries(self) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for item in self._everything():
+            found.setdefault(item.metadata["item"], {})[item.modality] = item.id
+        return found
+
+    def _vocabulary(self) -> list[str]:
+        counts = Counter(
+            word for item in self._everything() for word in ranking.words_of(item.metadata.get("text", ""))
+        )
+        return [word for word, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
-def _counted(hits, key: str) -> dict[str, dict[str, int]]:
-    values = sorted({hit.metadata[key] for hit in hits if key in hit.metadata})
-    return {value: dict(Counter(hit.modality for hit in hits if hit.metadata.get(key) == value)) for value in values}
+def _as_hit(item, entries: dict[str, dict[str, str]]) -> Hit:
+    name = item.metadata["item"]
+    return Hit(item.id, item.modality, 1.0, None, item.metadata, name, entries.get(name, {}))
+
+
+def _counted(items, key: str) -> dict[str, int]:
+    return dict(sorted(Counter(hit.metadata[key] for hit in items if key in hit.metadata).items()))
 
 
 def filled(folder: Path) -> FakeSearcher:

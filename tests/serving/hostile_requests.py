@@ -12,6 +12,7 @@ from serving.coloured_shapes import Shape, picture
 
 ADDRESSES = [
     "/v1/search",
+    "/v1/suggest",
     "/v1/items",
     "/v1/items/{}",
     "/v1/similar/{}",
@@ -101,6 +102,7 @@ QUERIES = st.fixed_dictionaries(
         "offset": NUMBERS,
         "into": st.one_of(st.sampled_from(["image", "text"]), st.text(max_size=8), JSON),
         "where": st.one_of(CONDITIONS, JSON),
+        "mode": st.one_of(st.sampled_from(["hybrid", "vector", "lexical"]), JSON),
         "min_probability": NUMBERS,
         "vector": st.lists(st.floats(), max_size=50),
     },
@@ -153,4 +155,6 @@ def requests(draw) -> tuple[str, str, dict[str, Any]]:
 
 def clean(address: str) -> str:
     """What a client can put on the wire at all; with the host, which a path of two slashes would be taken for."""
-    return "http://test" + "".join(sign for sign in address if sign.isprintable() and not "\ud800" <= sign <= "\udfff")
+    return "http://localhost" + "".join(
+        sign for sign in address if sign.isprintable() and not "\ud800" <= sign <= "\udfff"
+    )

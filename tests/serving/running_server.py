@@ -8,12 +8,17 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from diptych.serving import ServingSettings
+from diptych.serving.process import server_options
+
 
 @contextmanager
-def running(app) -> Iterator[str]:
+def running(app, settings: ServingSettings | None = None) -> Iterator[str]:
     """The address of the application, for as long as the block lasts."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
+    options = server_options(settings or ServingSettings())
+    plain = {name: value for name, value in options.items() if name not in ("factory", "workers")}
+    server = uvicorn.Server(uvicorn.Config(app, **plain))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:

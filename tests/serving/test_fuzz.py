@@ -66,7 +66,7 @@ def test_thousands_of_hostile_requests_are_answered_in_flat_memory(target) -> No
 
 def sent(target, case):
     """The answer to a drawn case; None for what no client can put on the wire."""
-    given = case.as_transport_kwargs(base_url="http://test")
+    given = case.as_transport_kwargs(base_url="http://localhost")
     names = ("method", "url", "headers", "params", "json", "data", "files")
     try:
         wire = Request(**{name: given[name] for name in names if given.get(name) is not None}).prepare()

@@ -68,10 +68,11 @@ def test_an_item_has_one_content(writer, content) -> None:
 
 
 def test_info_counts_what_was_added(writer) -> None:
-    before = writer("GET", "/v1/info").json()["items"]
+    before = writer("GET", "/v1/info").json()
     writer("POST", "/v1/items", json={"items": [{"id": "one", "text": "red"}]})
-    assert writer("GET", "/v1/info").json()["items"] == before + 1
-    assert len(writer("GET", "/v1/projection").json()["ids"]) == before + 1
+    after = writer("GET", "/v1/info").json()
+    assert (after["items"], after["entries"]) == (before["items"] + 1, before["entries"] + 1)
+    assert len(writer("GET", "/v1/projection").json()["ids"]) == before["entries"] + 1
 
 
 def test_writes_are_off_without_a_write_key(client, searcher) -> None:

@@ -10,7 +10,7 @@ from diptych.serving import keys as keys_module
 from serving.asgi_client import bearer
 
 READS = ["/v1/info", "/v1/search?q=red", "/v1/items", "/v1/items/image:red-circle-train", "/v1/projection", "/metrics"]
-READS += ["/v1/similar/image:red-circle-train", "/v1/media/image:red-circle-train"]
+READS += ["/v1/similar/image:red-circle-train", "/v1/media/image:red-circle-train", "/v1/suggest?q=re"]
 ADD = {"json": {"items": [{"id": "x", "text": "red"}]}}
 
 

@@ -28,6 +28,7 @@ def test_every_address_is_described(document) -> None:
     assert found == {
         ("GET", "/v1/search"),
         ("POST", "/v1/search"),
+        ("GET", "/v1/suggest"),
         ("GET", "/v1/similar/{id}"),
         ("GET", "/v1/items"),
         ("POST", "/v1/items"),

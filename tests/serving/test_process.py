@@ -30,14 +30,21 @@ if __name__ == "__main__":
 
 
 @contextmanager
-def process(folder: Path, settings: ServingSettings, **variables: str) -> Iterator[tuple[subprocess.Popen, str]]:
+def process(
+    folder: Path, settings: ServingSettings, *, log=None, descriptors: int | None = None, **variables: str
+) -> Iterator[tuple[subprocess.Popen, str]]:
+    """A server of its own; what it logs is kept for messages, unless it is to go elsewhere."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     script = folder / "run_server.py"
     script.write_text(RUN)
-    environment = os.environ | settings.to_environment() | variables | {"PYTHONPATH": str(TESTS)}
+    environment = os.environ | settings.to_environment() | variables
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))}
     environment |= {"SLOW_APP_FOLDER": str(folder), "OMP_NUM_THREADS": "1"}
-    running = subprocess.Popen([sys.executable, str(script), str(port)], env=environment, stderr=subprocess.PIPE)
+    command = [sys.executable, str(script), str(port)]
+    if descriptors is not None:
+        command = ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh", *command]
+    running = subprocess.Popen(command, env=environment, stderr=log or subprocess.PIPE)
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
@@ -45,7 +52,7 @@ def process(folder: Path, settings: ServingSettings, **variables: str) -> Iterat
                 if httpx.get(f"{address}/readyz", timeout=5).status_code == 200:
                     break
             except httpx.TransportError:
-                assert running.poll() is None, running.stderr.read().decode()
+                assert running.poll() is None, running.stderr and running.stderr.read().decode()
             time.sleep(0.1)
         yield running, address
     finally:
@@ -55,7 +62,8 @@ def process(folder: Path, settings: ServingSettings, **variables: str) -> Iterat
         except subprocess.TimeoutExpired:
             running.kill()
             running.wait()
-        running.stderr.close()
+        if running.stderr:
+            running.stderr.close()
 
 
 def test_a_server_that_is_stopped_finishes_what_it_accepted(tmp_path) -> None:

@@ -64,7 +64,9 @@ def test_forms_and_items_take_a_purpose(client) -> None:
     assert shown.json()["purpose"] == "partner"
     alike = client("GET", "/v1/similar/image:red-00", params={"purpose": "class", "k": 3})
     assert alike.json()["purpose"] == "class"
-    assert client("GET", "/v1/search?q=red").json()["purpose"] == "both"
+    assert client("GET", "/v1/search?q=red").json()["purpose"] == "partner"
+    assert client("GET", "/v1/search?q=red&purpose=both").json()["purpose"] == "both"
+    assert client("GET", "/v1/similar/image:red-00").json()["purpose"] == "both"
 
 
 def test_what_no_index_has_is_invalid_and_what_this_one_lacks_refused(client, folder) -> None:

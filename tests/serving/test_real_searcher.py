@@ -39,13 +39,29 @@ def test_words_find_pictures_and_a_picture_finds_words(client) -> None:
     )
 
 
+def test_items_say_why_they_are_found_and_unknown_words_are_named(client) -> None:
+    answer = client("GET", "/v1/search?q=a+bleu+wall+xylophonist&k=50").json()
+    assert answer["mode"] == "hybrid" and "xylophonist" in answer["ignored"]
+    assert "blue" in answer["did_you_mean"]
+    items = [hit["item"] for hit in answer["hits"]]
+    assert items and len(set(items)) == len(items)
+    blue = client("GET", "/v1/search?q=blue+wall&k=5").json()
+    assert {"blue", "wall"} <= {word for hit in blue["hits"] for word in hit["why"]["words"]}
+    assert all(set(hit["entries"]) == {"image", "text"} and hit["media"] for hit in blue["hits"])
+    assert any(word.startswith("bl") for word in client("GET", "/v1/suggest?q=bl").json()["suggestions"])
+    by_words = client("GET", "/v1/search?q=wall&mode=lexical&k=50").json()
+    assert by_words["mode"] == "lexical" and all(hit["why"]["words"] for hit in by_words["hits"])
+
+
 def test_what_the_page_needs_is_there(client) -> None:
     info = client("GET", "/v1/info").json()
     assert info["dataset"]["name"] == "fields" and info["examples"] and info["attribution"]
     assert set(info["modalities"]) == {"image", "text"}
     assert set(info["classes"]) == {"red", "green", "blue", "grey"}
     points = client("GET", "/v1/projection").json()
-    assert len(points["ids"]) == len(points["x"]) == info["items"] == points["total"]
+    assert len(points["ids"]) == len(points["x"]) == info["entries"] == points["total"]
+    assert info["items"] * 2 == info["entries"] and info["modes"] == ["hybrid", "vector", "lexical"]
+    assert sum(info["classes"].values()) <= info["items"]
     hit = client("GET", "/v1/search?q=green&into=image&k=1").json()["hits"][0]
     assert hit["media"] and hit["probability"] is not None
     assert client("GET", hit["media"]).headers["content-type"].startswith("image/")
@@ -63,7 +79,7 @@ def test_items_are_added_found_and_removed(client) -> None:
     assert client("GET", "/v1/media/mine").status_code == 404
 
 
-@pytest.mark.parametrize("query", [{"q": "xylophone"}, {"q": "red", "into": "smell"}, {"q": "red", "where": "x ="}])
+@pytest.mark.parametrize("query", [{"q": "red", "into": "smell"}, {"q": "red", "where": "x ="}])
 def test_refusals_are_sentences_without_places(client, built, query) -> None:
     response = client("GET", "/v1/search", params=query)
     assert (response.status_code, response.json()["error"]["code"]) == (422, "refused")

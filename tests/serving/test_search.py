@@ -108,7 +108,7 @@ def test_more_like_this_leaves_the_item_out(client) -> None:
         ({"parts": [words("red")], "top": 3}, "top"),
         ({"parts": [words("red")], "where": "label ="}, "condition"),
         ({"parts": [words("red")], "into": "smell"}, "smell"),
-        ({"parts": [words("zzz")]}, "zzz"),
+        ({"parts": [words("red")], "mode": "magic"}, "mode"),
     ],
 )
 def test_what_is_wrong_is_named(client, body, part) -> None:
@@ -128,7 +128,9 @@ def test_queries_that_arrive_together_are_answered_together(searcher, client) ->
 
 def test_a_bad_query_does_not_spoil_those_answered_with_it(searcher, client) -> None:
     searcher.pause = 0.05
-    asked = [("POST", "/v1/search", {"json": {"parts": [words(name)]}}) for name in ["red", "zzz", "blue", "green"]]
+    wrong = {"kind": "item", "id": "no such"}
+    parts = [words("red"), wrong, words("blue"), words("green")]
+    asked = [("POST", "/v1/search", {"json": {"parts": [part]}}) for part in parts]
     assert [response.status_code for response in client.together(*asked)] == [200, 422, 200, 200]
 
 

@@ -10,6 +10,7 @@ from diptych.search import Searcher
 from diptych.serving.bodies import BodyLimit
 from diptych.serving.engine import Engine
 from diptych.serving.guarding import Guard
+from diptych.serving.hosts import HostCheck
 from diptych.serving.keys import Keys
 from diptych.serving.metrics import Measure, Metrics
 from diptych.serving.openapi import describe
@@ -53,9 +54,17 @@ def create_app(searcher: Searcher, settings: ServingSettings | None = None) -> F
     add_page(app)
     add_handlers(app)
     # The one added last stands outermost.
-    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout_s)
+    app.add_middleware(
+        BodyLimit,
+        max_bytes=settings.max_body_bytes,
+        max_json_bytes=settings.max_json_bytes,
+        max_bytes_together=settings.max_bodies_bytes,
+        timeout_s=settings.body_timeout_s,
+    )
     if settings.rate_here is not None:
         app.add_middleware(RateLimit, rate=settings.rate_here)
+    if settings.read_key is None:
+        app.add_middleware(HostCheck, names=settings.allow_hosts)
     app.add_middleware(Guard)
     app.add_middleware(Measure, metrics=metrics)
     return app

@@ -11,19 +11,23 @@ from diptych.search import Answer, NewItem, Query, Searcher
 from diptych.serving.batching import Batcher
 from diptych.serving.metrics import Metrics
 from diptych.serving.pictures import check_picture
-from diptych.serving.problems import Problem
+from diptych.serving.problems import Problem, busy
 from diptych.serving.settings import ServingSettings
 
 T = TypeVar("T")
 _INFO_S = 2.0
 _READERS = 4
+_PIXELS_TOGETHER = 24_000_000
+"""Decoded images that are held at one time, as large as those of one query at most."""
+_MOST_SUGGESTIONS_WAITING = 64
 
 
 class Engine:
     """A searcher that may be asked from an event loop.
 
-    Words are quick and pictures slow, so each have a thread: a large picture does not hold up those who type. Writes
-    share the thread of the pictures, because decoding is safe in one thread at a time.
+    Texts are quick and images slow, so each have a thread: a large image does not hold up those who type. Suggestions
+    have one too, for they are worth nothing late. Writes share the thread of the images, because decoding is safe in
+    one thread at a time.
     """
 
     def __init__(self, searcher: Searcher, settings: ServingSettings, metrics: Metrics) -> None:
@@ -31,6 +35,8 @@ class Engine:
         self._readers = ThreadPoolExecutor(_READERS, "diptych-read")
         self._words = ThreadPoolExecutor(1, "diptych-words")
         self._pictures = ThreadPoolExecutor(1, "diptych-pictures")
+        self._suggesting = ThreadPoolExecutor(1, "diptych-suggest")
+        self._suggestions_waiting = 0
         lane = partial(
             Batcher[Query, Answer],
             self._answer,
@@ -45,6 +51,20 @@ class Engine:
         """The answer to a query, found together with those of others."""
         shows_pictures = any(isinstance(part.value, bytes) for part in query.parts)
         return await (self._picture_lane if shows_pictures else self._word_lane).ask(query)
+
+    async def suggest(self, prefix: str, limit: int) -> list[str]:
+        """Completions of what was typed; whoever comes while many wait is told to come back.
+
+        Raises:
+            Problem: 503, if too many wait already.
+        """
+        if self._suggestions_waiting >= _MOST_SUGGESTIONS_WAITING:
+            raise busy()
+        self._suggestions_waiting += 1
+        try:
+            return await self._in(self._suggesting, partial(self._searcher.suggest, prefix, limit))
+        finally:
+            self._suggestions_waiting -= 1
 
     async def read(self, look: Callable[[Searcher], T]) -> T:
         """Anything else that only reads."""
@@ -70,7 +90,7 @@ class Engine:
 
     def close(self) -> None:
         """Finish what was begun and close the searcher."""
-        for executor in (self._words, self._pictures, self._readers):
+        for executor in (self._words, self._pictures, self._suggesting, self._readers):
             executor.shutdown(wait=True)
         self._searcher.close()
 
@@ -78,23 +98,25 @@ class Engine:
         """Answer queries of several people; a bad one does not spoil the others."""
         self._metrics.batch.observe(len(batch))
         refused: dict[int, Exception] = {}
+        pixels: dict[int, int] = {}
         for place, query in enumerate(batch):
             try:
-                self._check_pictures([part.value for part in query.parts])
+                pixels[place] = self._check_pictures([part.value for part in query.parts])
             except Problem as problem:
                 refused[place] = problem
-        good = [query for place, query in enumerate(batch) if place not in refused]
-        answers = iter(self._searcher.answer_many(good) if good else [])
-        return [refused[place] if place in refused else next(answers) for place in range(len(batch))]
+        answers: dict[int, Answer | Exception] = dict(refused)
+        for places in _within(pixels, _PIXELS_TOGETHER):
+            found = self._searcher.answer_many([batch[place] for place in places])
+            answers.update(zip(places, found, strict=True))
+        return [answers[place] for place in range(len(batch))]
 
     def _add(self, items: Sequence[NewItem], replace: bool) -> int:
         self._check_pictures([item.value for item in items])
         return self._searcher.add(items, replace=replace)
 
-    def _check_pictures(self, values: Sequence[object]) -> None:
-        for value in values:
-            if isinstance(value, bytes):
-                check_picture(value, self._settings.max_upload_bytes, self._settings.max_pixels)
+    def _check_pictures(self, values: Sequence[object]) -> int:
+        """Refuse images that are too large; returns how many pixels the others will be decoded to."""
+        return sum(check_picture(value, self._settings) for value in values if isinstance(value, bytes))
 
     def _changed(self, change: str, count: int) -> None:
         self._info = None
@@ -104,3 +126,16 @@ class Engine:
     @staticmethod
     async def _in(executor: ThreadPoolExecutor, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(executor, call)
+
+
+def _within(costs: dict[int, int], most: int) -> list[list[int]]:
+    """Queries in groups of which none costs more than allowed, unless it is a single query."""
+    groups: list[list[int]] = []
+    left = 0
+    for place, cost in costs.items():
+        if not groups or cost > left:
+            groups.append([])
+            left = most
+        groups[-1].append(place)
+        left -= cost
+    return groups

@@ -8,20 +8,28 @@ from fastapi import Request, Security
 from fastapi.security import HTTPBearer
 
 from diptych.serving.problems import Problem
+from diptych.serving.rates import Buckets, client_of, too_often
 from diptych.serving.settings import ServingSettings
 
 _SCHEME = "HTTPBearer"
 NEEDS_KEY: dict[str, Any] = {"security": [{_SCHEME: []}]}
 """What the description says of routes that check a reader by hand."""
+_GUESSES, _GUESS_S = 10, 6.0
+"""Wrong keys that one client may try at once, and the seconds after which it may try another."""
 _ASK = {"WWW-Authenticate": 'Bearer realm="diptych"'}
 
 
 class Keys:
-    """The keys of a server, kept as digests: all comparisons take the same time, whatever is compared."""
+    """The keys of a server, kept as digests: all comparisons take the same time, whatever is compared.
+
+    Wrong keys are counted by client, on every route. Who has tried too many waits a few seconds before the next one is
+    looked at, the right one included; requests without a key are not concerned.
+    """
 
     def __init__(self, settings: ServingSettings) -> None:
         self._read = _digest(settings.read_key)
         self._write = _digest(settings.write_key)
+        self._guesses = Buckets(1 / (_GUESS_S * settings.workers), _GUESSES / settings.workers)
 
     @property
     def writes(self) -> bool:
@@ -33,28 +41,34 @@ class Keys:
         """Whether reading needs a key."""
         return self._read is not None
 
-    def check_read(self, given: str | None) -> None:
+    def check_read(self, given: str | None, client: str = "unknown") -> None:
         """Refuse a reader who has neither key; where reading is free, a wrong key is still told."""
         if given is None:
             if self.needed:
                 raise Problem(401, "key_needed", "this server asks for a key; send it as a bearer token.", _ASK)
             return
-        reads, writes = self._matches(given)
-        if not (reads or writes) and (self.needed or self.writes):
-            raise Problem(401, "key_wrong", "this key is not one of this server's.", _ASK)
+        if self.needed or self.writes:
+            self._roles(given, client)
 
-    def check_write(self, given: str | None) -> None:
+    def check_write(self, given: str | None, client: str = "unknown") -> None:
         """Refuse a writer who does not have the write key."""
         if not self.writes:
             raise Problem(403, "writes_off", "writes are off: this server was started without a write key.")
         if given is None:
             raise Problem(401, "key_needed", "changing items needs the write key; send it as a bearer token.", _ASK)
-        reads, writes = self._matches(given)
-        if writes:
-            return
-        if reads:
+        if not self._roles(given, client)[1]:
             raise Problem(403, "key_cannot_write", "this is the read key; changing items needs the write key.")
-        raise Problem(401, "key_wrong", "this key is not one of this server's.", _ASK)
+
+    def _roles(self, given: str, client: str) -> tuple[bool, bool]:
+        """Whether a key may read and whether it may write; a key that may neither is a wrong guess."""
+        wait = self._guesses.wait(client)
+        if wait:
+            raise too_often(wait, "too many wrong keys from your address")
+        reads, writes = self._matches(given)
+        if not (reads or writes):
+            self._guesses.take(client)
+            raise Problem(401, "key_wrong", "this key is not one of this server's.", _ASK)
+        return reads, writes
 
     def _matches(self, given: str) -> tuple[bool, bool]:
         digest = hashlib.sha256(given.encode("latin-1", "replace")).digest()  # as headers are decoded
@@ -79,7 +93,7 @@ def key_in(request: Request) -> str | None:
 
 def check_reader(request: Request) -> None:
     """Refuse whoever may not search: for routes that call it by hand, since a dependency costs them time."""
-    keys_of(request).check_read(key_in(request))
+    keys_of(request).check_read(key_in(request), client_of(request.scope.get("client")))
 
 
 class _Bearer(HTTPBearer):
@@ -97,7 +111,7 @@ class _MayRead(_Bearer):
 
 class _MayWrite(_Bearer):
     async def __call__(self, request: Request) -> None:  # type: ignore[override]
-        keys_of(request).check_write(key_in(request))
+        keys_of(request).check_write(key_in(request), client_of(request.scope.get("client")))
 
 
 MAY_READ, MAY_WRITE = Security(_MayRead()), Security(_MayWrite())

@@ -13,7 +13,14 @@ from starlette.responses import JSONResponse
 
 from diptych.errors import DiptychError
 
-_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 422: "invalid"}
+_CODES = {
+    400: "bad_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    422: "invalid",
+    503: "busy",
+}
 _MOST_PROBLEMS = 5
 _PLACE = re.compile(r"(?<![\w.<])(?:[A-Za-z]:\\|/)(?:[^\s'\"/\\:;,]+[/\\])+[^\s'\",;:]*")
 

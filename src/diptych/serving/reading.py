@@ -1,9 +1,12 @@
 """From the body of a request, JSON or a form with pictures, to what the engine understands."""
 
-from typing import TypeVar
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel
+from pydantic_core import to_json
 from starlette.datastructures import FormData, UploadFile
 
 from diptych.search import NewItem, Query, QueryPart
@@ -19,18 +22,22 @@ from diptych.serving.schemas import (
     SearchRequest,
     TextPart,
     UploadRequest,
+    printable,
 )
 from diptych.serving.settings import ServingSettings
 
 Body = TypeVar("Body", bound=BaseModel)
 _FORM, _JSON = "multipart/form-data", "application/json"
+_SHORT, _SLICE = 2**16, 2**18
+_MOST_VALUES = 200_000
+"""Of a JSON body: so many are read in a few hundredths of a second."""
 
 
 async def asked_in(request: Request, settings: ServingSettings) -> Query:
     """The query that a search request carries."""
     if _is_form(request):
-        async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_body_bytes) as form:
-            more = UploadRequest.model_validate_json(_field(form, "query"))
+        async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_json_bytes) as form:
+            more = await _valid(_field(form, "query").encode(), UploadRequest)
             pictures = [await _content(file) for file in form.getlist("picture")]
         if not pictures:
             raise Problem(422, "invalid", "picture: the form holds no picture.")
@@ -45,17 +52,27 @@ async def items_in(request: Request, settings: ServingSettings) -> tuple[list[Ne
     """The items that a request adds, and whether they may replace others."""
     if _is_form(request):
         body, picture = await _item_form(request, settings, NewItemBody)
+        _check_metadata(body.id, body.metadata, settings)
         return [NewItem(body.id, "image", picture, body.metadata)], False
     query = await json_body(request, AddRequest)
+    for one in query.items:
+        _check_metadata(one.id, one.metadata, settings)
     return [_item(body.id, body) for body in query.items], query.replace
 
 
 async def item_in(request: Request, id: str, settings: ServingSettings) -> NewItem:
     """The content that a request gives one item."""
+    try:
+        printable(id)
+    except ValueError as error:
+        raise Problem(422, "invalid", f"{error}.") from None
     if _is_form(request):
         body, picture = await _item_form(request, settings, ItemBody)
+        _check_metadata(id, body.metadata, settings)
         return NewItem(id, "image", picture, body.metadata)
-    return _item(id, await json_body(request, ItemBody))
+    content = await json_body(request, ItemBody)
+    _check_metadata(id, content.metadata, settings)
+    return _item(id, content)
 
 
 async def json_body(request: Request, kind: type[Body]) -> Body:
@@ -63,7 +80,31 @@ async def json_body(request: Request, kind: type[Body]) -> Body:
     given = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
     if given != _JSON and not given.endswith("+json"):
         raise Problem(415, "unsupported_media_type", f"send {_JSON} or {_FORM}, not {given[:100]!r}.")
-    return kind.model_validate_json(await request.body())
+    return await _valid(await request.body(), kind)
+
+
+async def _valid(written: bytes, kind: type[Body]) -> Body:
+    return (
+        kind.model_validate_json(written) if len(written) <= _SHORT else await asyncio.to_thread(_parsed, written, kind)
+    )
+
+
+def _parsed(body: bytes, kind: type[Body]) -> Body:
+    """A long text of JSON, in a thread; what would hold up every other thread while it is parsed is refused before."""
+    values = 0
+    for start in range(0, len(body), _SLICE):
+        piece = body[start : start + _SLICE]
+        values += sum(piece.count(sign) for sign in (b",", b":", b"[", b"{"))
+    if values > _MOST_VALUES:
+        raise Problem(413, "too_large", f"the request holds more than {_MOST_VALUES:,} values; send fewer at a time.")
+    return kind.model_validate_json(body)
+
+
+def _check_metadata(id: str, metadata: Mapping[str, Any], settings: ServingSettings) -> None:
+    size = len(to_json(metadata))
+    if size > settings.max_metadata_bytes:
+        sentence = f"metadata: that of item {id[:200]!r} has {size:,} bytes as JSON; at most "
+        raise Problem(422, "invalid", f"{sentence}{settings.max_metadata_bytes:,} are kept.")
 
 
 def query_of(parts: tuple[QueryPart, ...], options: Options, settings: ServingSettings) -> Query:
@@ -73,7 +114,15 @@ def query_of(parts: tuple[QueryPart, ...], options: Options, settings: ServingSe
             422, "invalid", f"k: {options.k} results are asked for; at most {settings.max_results} are given."
         )
     return Query(
-        parts, options.into, options.k, options.offset, options.where, options.min_probability, options.purpose
+        parts,
+        options.into,
+        options.k,
+        options.offset,
+        options.where,
+        options.min_probability,
+        options.purpose,
+        options.mode,
+        options.correct,
     )
 
 
@@ -82,8 +131,8 @@ def _is_form(request: Request) -> bool:
 
 
 async def _item_form(request: Request, settings: ServingSettings, kind: type[Body]) -> tuple[Body, bytes]:
-    async with request.form(max_files=1, max_fields=4, max_part_size=settings.max_body_bytes) as form:
-        body = kind.model_validate_json(_field(form, "item"))
+    async with request.form(max_files=1, max_fields=4, max_part_size=settings.max_json_bytes) as form:
+        body = await _valid(_field(form, "item").encode(), kind)
         given = form.get("picture")
         if given is None:
             raise Problem(422, "invalid", "picture: the form holds no picture.")

@@ -1,16 +1,45 @@
 """What requests and answers look like."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field
 
 from diptych.methods.purposes import Purpose
+from diptych.search import Mode
 
 MOST_PARTS, MOST_RESULTS, DEEPEST_OFFSET, MOST_ITEMS = 16, 1_000, 100_000, 256
 LONGEST_TEXT, LONGEST_WHERE, LONGEST_ID = 10_000, 20_000, 1_024
+LONGEST_PREFIX, MOST_SUGGESTIONS = 200, 20
 
+PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def printable(id: str) -> str:
+    """Refuse an id that could be added and then not be written in an address.
+
+    Raises:
+        ValueError: when it holds control characters.
+    """
+    found = _CONTROL.search(id)
+    if found:
+        raise ValueError(f"the id holds the control character {found.group()!r}; use printable ones")
+    return id
+
+
+NewId = Annotated[
+    str,
+    Field(min_length=1, max_length=LONGEST_ID, json_schema_extra={"pattern": PRINTABLE}),
+    AfterValidator(printable),
+]
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
-Into = Annotated[str | None, Field(max_length=100, description="The modality to search; all of them if left out.")]
+Into = Annotated[
+    str | None,
+    Field(
+        max_length=100, description="The modality whose entries are the results; left out, a result is a whole item."
+    ),
+]
 K = Annotated[int, Field(ge=1, le=MOST_RESULTS, description="Results at most.")]
 Offset = Annotated[int, Field(ge=0, le=DEEPEST_OFFSET, description="Leave out so many of the best.")]
 Where = Annotated[
@@ -67,9 +96,19 @@ class Options(Strict):
         Purpose,
         Field(
             description="What to look for, where the index has several purposes: things of this kind (class), the very "
-            "item (partner), or anything alike (both, which auto means there)."
+            "item (partner), or anything alike (both); auto takes partner for typed words, else both."
         ),
     ] = "auto"
+    mode: Annotated[
+        Mode,
+        Field(
+            description="How typed words are ranked: by embeddings and matching words together (hybrid), by embeddings "
+            "alone (vector), or by matching words alone (lexical)."
+        ),
+    ] = "hybrid"
+    correct: Annotated[
+        bool, Field(description="Answer for the corrected words where no text holds the words as typed.")
+    ] = True
 
 
 class SearchRequest(Options):
@@ -106,7 +145,7 @@ class ItemBody(Strict):
 class NewItemBody(ItemBody):
     """An item to add."""
 
-    id: Id
+    id: NewId
 
 
 class AddRequest(Strict):
@@ -129,14 +168,31 @@ class ItemOut(BaseModel):
     id: str
     modality: str
     metadata: dict[str, Any]
-    media: Annotated[str | None, Field(description="Where its picture is, if it has one.")] = None
+    media: Annotated[str | None, Field(description="Where its image is, if it has one.")] = None
+    item: Annotated[str, Field(description="The item (document) that this is, or is an entry of.")] = ""
+    entries: Annotated[
+        dict[str, str], Field(description="The ids of the item's entries by modality, as far as they are known.")
+    ] = {}
+
+
+class WhyOut(BaseModel):
+    """Why a result is there."""
+
+    words: Annotated[list[str], Field(description="The typed words that stand in its text.")]
+    image: Annotated[float | None, Field(description="The cosine of the query with its image; null if not compared.")]
+    text: Annotated[float | None, Field(description="The cosine of the query with its text; null if not compared.")]
+    bm25: Annotated[float | None, Field(description="How well the words match its text, 0 to 1; null if none does.")]
+    side: Annotated[
+        Literal["words", "image", "text"] | None, Field(description="What contributed most; null if unknown.")
+    ]
 
 
 class HitOut(ItemOut):
     """A result."""
 
-    score: Annotated[float, Field(description="Cosine with the query.")]
+    score: Annotated[float, Field(description="How well it fits the query; results are ordered by it.")]
     probability: Annotated[float | None, Field(description="That it belongs to the query; null if not calibrated.")]
+    why: WhyOut
 
 
 class SearchAnswer(BaseModel):
@@ -150,6 +206,26 @@ class SearchAnswer(BaseModel):
     purpose: Annotated[
         str | None, Field(description="What was looked for; null where the index has a single space.")
     ] = None
+    mode: Annotated[
+        str, Field(description="How the results were ranked; not what was asked for where the index cannot do that.")
+    ]
+    ignored: Annotated[list[str], Field(description="Typed words that this index can make nothing of.")]
+    did_you_mean: Annotated[
+        str | None, Field(description="The query with unknown words replaced by near ones of the index, if there are.")
+    ]
+    total: Annotated[int | None, Field(description="How many results can be paged through; null if unknown.")]
+    nothing_close: Annotated[
+        bool, Field(description="Whether even the best result is not credible, and the results are merely the nearest.")
+    ]
+    corrected: Annotated[
+        bool, Field(description="Whether these are the results of `did_you_mean`: no text holds the words as typed.")
+    ] = False
+
+
+class Suggestions(BaseModel):
+    """What the words typed so far may become."""
+
+    suggestions: list[str]
 
 
 class ItemList(BaseModel):

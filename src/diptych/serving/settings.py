@@ -22,12 +22,22 @@ class ServingSettings:
         read_key: needed to search; without one anybody may.
         write_key: needed to change items; without one nobody may.
         rate_per_second: requests that one client may make in a second for long; None for as many as it likes.
-        max_upload_bytes: of one picture.
-        max_pixels: of one picture, as its header claims.
+        max_upload_bytes: of one image.
+        max_pixels: of one image, as its header claims.
+        max_side: of one image, its width and its height each, as its header claims.
+        max_json_bytes: of a request's body that is not a form, images in base64 and all.
+        max_uploads_bytes: of the bodies of all requests that are held at one time; more are told to come back.
+        max_metadata_bytes: of one item's metadata, as JSON.
         max_results: that one request may ask for.
         max_batch: queries that are embedded together.
         max_waiting: queries that may wait at once; more are told to come back.
+        header_timeout_s: for a request's headers to arrive.
         body_timeout_s: for a request's body to arrive.
+        max_connections: open at one time, as far as the system has descriptors for them.
+        trust_proxy: addresses of proxies whose word is taken for where a request comes from, such as "127.0.0.1" or
+            "10.0.0.0/8", separated by commas; None for no proxy.
+        allow_hosts: names, besides this machine's own and its addresses, that a server without a read key answers to;
+            "*" for any.
         shutdown_s: how long accepted requests may take to finish after the server was asked to stop.
         workers: processes that share the port; the rate is divided among them.
     """
@@ -37,10 +47,18 @@ class ServingSettings:
     rate_per_second: float | None = None
     max_upload_bytes: int = 20 * 2**20
     max_pixels: int = 50_000_000
+    max_side: int = 30_000
+    max_json_bytes: int = 8 * 2**20
+    max_uploads_bytes: int = 48 * 2**20
+    max_metadata_bytes: int = 2**16
     max_results: int = 200
     max_batch: int = 32
     max_waiting: int = 512
+    header_timeout_s: float = 10.0
     body_timeout_s: float = 30.0
+    max_connections: int = 1_000
+    trust_proxy: str | None = None
+    allow_hosts: tuple[str, ...] = ()
     shutdown_s: float = 30.0
     workers: int = 1
 
@@ -48,10 +66,16 @@ class ServingSettings:
         for name in (
             "max_upload_bytes",
             "max_pixels",
+            "max_side",
+            "max_json_bytes",
+            "max_uploads_bytes",
+            "max_metadata_bytes",
             "max_results",
             "max_batch",
             "max_waiting",
+            "header_timeout_s",
             "body_timeout_s",
+            "max_connections",
             "shutdown_s",
             "workers",
         ):
@@ -67,8 +91,13 @@ class ServingSettings:
 
     @property
     def max_body_bytes(self) -> int:
-        """Of a whole request: one picture as base64, and room for the rest."""
+        """Of a whole request: one image of the largest size as base64, and room for the rest."""
         return self.max_upload_bytes * 4 // 3 + 2**16
+
+    @property
+    def max_bodies_bytes(self) -> int:
+        """Of the bodies of all requests together, in which one of the largest size has room in any case."""
+        return max(self.max_uploads_bytes, self.max_body_bytes)
 
     @property
     def rate_here(self) -> float | None:
@@ -88,4 +117,6 @@ class ServingSettings:
         known = {one.name for one in fields(cls)} - set(_SECRETS)
         if unknown := set(plain) - known:
             raise ConfigError(f"{SETTINGS} holds {sorted(unknown)}; known are {sorted(known)}.")
+        if "allow_hosts" in plain:
+            plain["allow_hosts"] = tuple(plain["allow_hosts"])
         return cls(read_key=environment.get(READ_KEY), write_key=environment.get(WRITE_KEY), **plain)

@@ -1,12 +1,17 @@
 """From what the searcher found to what an answer shows."""
 
+from dataclasses import fields
+from typing import Any
 from urllib.parse import quote
 
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from diptych.search import Answer, Hit
+from diptych.search import Answer, Hit, Why
 from diptych.serving.schemas import ItemList, ItemOut
+
+_ABOUT = tuple(field.name for field in fields(Answer) if field.name != "hits")
+_WHY = tuple(field.name for field in fields(Why))
 
 
 def shown_answer(answer: Answer) -> Response:
@@ -17,19 +22,27 @@ def shown_answer(answer: Answer) -> Response:
             "modality": hit.modality,
             "metadata": hit.metadata,
             "media": media_address(hit),
+            "item": hit.item,
+            "entries": hit.entries,
             "score": hit.score,
             "probability": hit.probability,
+            "why": _named(hit.why, _WHY),
         }
         for hit in answer.hits
     ]
-    about = {"closest": answer.closest, "seconds": answer.seconds, "purpose": answer.purpose}
-    body = to_json({"hits": hits, **about})
-    return Response(body, media_type="application/json")
+    return Response(to_json({"hits": hits} | _named(answer, _ABOUT)), media_type="application/json")
 
 
 def shown_item(hit: Hit) -> ItemOut:
     """An item as an answer shows it."""
-    return ItemOut(id=hit.id, modality=hit.modality, metadata=hit.metadata, media=media_address(hit))
+    return ItemOut(
+        id=hit.id,
+        modality=hit.modality,
+        metadata=hit.metadata,
+        media=media_address(hit),
+        item=hit.item,
+        entries=hit.entries,
+    )
 
 
 def shown_list(hits: list[Hit], limit: int) -> ItemList:
@@ -38,5 +51,9 @@ def shown_list(hits: list[Hit], limit: int) -> ItemList:
 
 
 def media_address(hit: Hit) -> str | None:
-    """Where an item's picture is, None if it has none."""
+    """Where an item's image is, None if it has none."""
     return f"/v1/media/{quote(hit.id, safe='')}" if hit.metadata.get("has_media") else None
+
+
+def _named(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}

@@ -67,7 +67,7 @@ export class Api {
     return this.json(`/v1/items/${encodeURIComponent(id)}`);
   }
 
-  /** Show a picture of the index: straight from its address, or fetched with the key. */
+  /** Show an image of the index: straight from its address, or fetched with the key. */
   async show(image, address) {
     if (!this.key) {
       image.src = address;
@@ -78,7 +78,7 @@ export class Api {
       image.addEventListener("load", () => URL.revokeObjectURL(url), { once: true });
       image.src = url;
     } catch {
-      image.alt ||= "picture not available";
+      image.dispatchEvent(new Event("error")); // as if the browser had not found it
     }
   }
 }

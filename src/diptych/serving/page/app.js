@@ -6,6 +6,7 @@ import { find, percent } from "/page/dom.js";
 import { Explore } from "/page/explore.js";
 import { Filters } from "/page/filters.js";
 import { askKey } from "/page/keys.js";
+import { Notices } from "/page/notices.js";
 import { QueryBox } from "/page/query.js";
 import { Results } from "/page/results.js";
 import { EMPTY, fromAddress, isEmpty, toAddress, toQuery } from "/page/state.js";
@@ -17,10 +18,12 @@ class App {
     this.state = fromAddress();
     this.api = new Api(askKey);
     this.box = new QueryBox(this.api, (change, problem) => (problem ? this.say(problem, true) : this.change(change)));
-    const like = (hit) => this.change({ ...EMPTY, like: hit.id, into: hit.modality, strictness: this.state.strictness });
+    const like = (hit) => this.change({ ...EMPTY, like: hit.id, strictness: this.state.strictness });
     this.detail = new Detail(this.api, like);
     this.results = new Results(this.api, { like, open: (hit) => this.detail.open(hit) });
-    this.explore = new Explore(this.api, (id, modality) => like({ id, modality }));
+    this.explore = new Explore(this.api, (id) => like({ id }));
+    const asked = (change) => this.change(change);
+    this.notices = new Notices({ address: (change) => toAddress(this.changed(change)), asked });
     this.running = null;
     this.shown = null; // the state whose results are on the page
     find("#more").addEventListener("click", () => this.run(true));
@@ -54,11 +57,16 @@ class App {
 
   /** A new question is a new step in the browser's history; a filter changes the step. */
   change(change, { refine = false } = {}) {
-    const next = { ...this.state, ...change };
+    const next = this.changed(change);
     const address = toAddress(next);
     if (refine) history.replaceState(null, "", address);
     else if (address !== location.pathname + location.search) history.pushState(null, "", address);
     this.go(next);
+  }
+
+  /** Words are taken as typed only as long as they stay the same. */
+  changed(change) {
+    return { ...this.state, ...("q" in change ? { exact: false } : {}), ...change };
   }
 
   go(state) {
@@ -91,20 +99,22 @@ class App {
     find("#more").hidden = true;
     if (isEmpty(this.state)) {
       this.results.clear();
+      this.notices.clear();
       this.say("");
       return;
     }
     const asked = (this.running = new AbortController());
     this.offset = more ? this.offset + PAGE : 0;
-    const waiting = setTimeout(() => more || this.results.wait(), 120); // quick answers need no skeletons
+    const waiting = setTimeout(() => this.wait(more), 120); // quick answers need no skeletons
     try {
-      const { parts, options } = toQuery(this.state, this.filters.modalities, this.filters.purposes);
+      const { parts, options } = toQuery(this.state, this.filters);
       const wanted = { ...options, k: PAGE, offset: this.offset };
       this.show(await this.api.search(parts, wanted, this.state.picture, asked.signal), more);
     } catch (error) {
       if (error.name === "AbortError") return;
       this.shown = null;
       this.results.clear();
+      this.notices.clear();
       if (error.code === "refused") this.results.nothing(capital(error.message), false);
       this.say(error.code === "refused" ? "" : capital(error.message), true);
     } finally {
@@ -112,10 +122,19 @@ class App {
     }
   }
 
-  show({ hits, closest, seconds }, more) {
-    find("#more").hidden = hits.length < PAGE;
+  wait(more) {
+    if (more) return this.say("Loading more…");
+    this.notices.clear();
+    this.results.wait();
+    return this.say("Searching…");
+  }
+
+  show(answer, more) {
+    const { hits, closest, seconds, total } = answer;
+    if (!more) this.notices.show(answer);
     if (!hits.length && !more) {
       const { strictness } = this.state;
+      find("#more").hidden = true;
       const weak = closest !== null && closest < strictness / 100;
       const sentence = weak
         ? `The closest is only ${percent(closest)} likely to belong to this, and you asked for at least ${percent(strictness / 100)}.`
@@ -125,10 +144,12 @@ class App {
       return;
     }
     find("#nothing").hidden = true;
-    this.results.show(hits, { append: more });
-    const count = this.offset + hits.length;
+    this.results.show(hits, { append: more, far: answer.nothing_close });
+    const shown = this.results.count;
+    const known = Number.isInteger(total) && total >= shown;
+    find("#more").hidden = hits.length < PAGE || (known && shown >= total);
     const time = seconds < 0.001 ? "under 1 ms" : `${Math.round(seconds * 1000)} ms`;
-    this.say(`${count} ${count === 1 ? "result" : "results"}, best first · ${time}`);
+    this.say(`${counted(shown, known ? total : null, this.filters.unit(this.state))}, best first · ${time}`);
   }
 
   say(words, wrong = false) {
@@ -144,11 +165,20 @@ class App {
       find("#words").focus();
       find("#words").select();
     }
-    if (event.key === "ArrowDown" && event.target.id === "words") {
+    if (event.key === "ArrowDown" && event.target.id === "words" && !event.defaultPrevented) {
       event.preventDefault();
       this.results.focusFirst();
     }
   }
+}
+
+const number = (count) => count.toLocaleString("en");
+
+/** How many are on the page, of how many there are. */
+function counted(shown, total, unit) {
+  const many = (count) => `${number(count)} ${count === 1 ? unit : `${unit}s`}`;
+  if (total === null) return `The first ${many(shown)}`;
+  return total > shown ? `${number(shown)} of ${many(total)}` : many(shown);
 }
 
 const capital = (sentence) => sentence.charAt(0).toUpperCase() + sentence.slice(1);

@@ -48,7 +48,8 @@ export class Explore {
 
   describe() {
     const { ids, total } = this.points;
-    const some = ids.length < total ? `${ids.length.toLocaleString()} of ${total.toLocaleString()} items` : `${total.toLocaleString()} items`;
+    const whole = `${total.toLocaleString()} ${this.modalities.map((name) => nameOf(name).toLowerCase()).join(" and ")}`;
+    const some = ids.length < total ? `${ids.length.toLocaleString()} of ${whole}` : whole;
     find("#map-says").textContent = `${some}. What belongs together stands close together.`;
     find("#kinds").replaceChildren(
       ...this.modalities.map((name, place) => make("span", {}, mark(SHAPES[place % 2]), nameOf(name))),

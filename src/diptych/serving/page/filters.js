@@ -1,10 +1,11 @@
-// What to find, for which purpose, in which classes and splits, and how strictly.
+// What to find, by what, for which purpose, in which classes and splits, and how strictly.
 
 import { find, make, percent } from "/page/dom.js";
-import { effectiveInto, effectivePurpose } from "/page/state.js";
+import { effectiveInto, effectiveMode, effectivePurpose } from "/page/state.js";
 
-const NAMES = { image: "Pictures", text: "Words", all: "Both" };
-const PURPOSES = { both: "anything alike", class: "things of this kind", partner: "the very item" };
+const NAMES = { "": "Everything", image: "Images", text: "Texts" };
+const MODES = { hybrid: "Mixed", lexical: "By words", vector: "By meaning" };
+const PURPOSES = { "": "what suits", both: "anything alike", class: "things of this kind", partner: "the very item" };
 
 export const nameOf = (modality) => NAMES[modality] ?? modality;
 
@@ -13,13 +14,15 @@ export class Filters {
     this.modalities = Object.keys(info.modalities ?? {});
     this.info = info;
     this.purposes = info.purposes ?? [];
+    this.modes = info.modes ?? [];
     this.changed = changed;
     this.menus = [
       ["#class-menu", "classes", info.classes ?? {}],
       ["#split-menu", "splits", info.splits ?? {}],
     ];
     this.buildSwitch();
-    this.buildPurposes();
+    this.buildSelect("#purpose", PURPOSES, this.purposes.length ? ["", ...this.purposes] : [], (purpose) => ({ purpose }));
+    this.buildSelect("#mode", MODES, this.modes, (chosen) => ({ mode: chosen === "hybrid" ? "" : chosen }));
     for (const [selector, key, counts] of this.menus) this.buildMenu(selector, key, counts);
     const slider = find("#strictness");
     slider.addEventListener("input", () => this.say(Number(slider.value)));
@@ -37,7 +40,8 @@ export class Filters {
   }
 
   buildSwitch() {
-    const choices = this.modalities.length > 1 ? [...this.modalities, "all"] : this.modalities;
+    const choices = ["", ...this.modalities];
+    find("#into").hidden = choices.length < 3;
     find("#into").replaceChildren(
       ...choices.map((name) =>
         make("button", { type: "button", "data-into": name, onclick: () => this.changed({ into: name }) }, nameOf(name)),
@@ -45,13 +49,13 @@ export class Filters {
     );
   }
 
-  /** An index with a single space has nothing to choose from. */
-  buildPurposes() {
-    const choices = Object.keys(PURPOSES).filter((name) => this.purposes.includes(name));
-    find("#purpose").hidden = choices.length < 2;
-    const select = find("#purpose select");
-    select.replaceChildren(...choices.map((name) => make("option", { value: name }, PURPOSES[name])));
-    select.addEventListener("change", () => this.changed({ purpose: select.value === "both" ? "" : select.value }));
+  /** What the index leaves no choice of is not shown. */
+  buildSelect(selector, names, known, change) {
+    const choices = Object.keys(names).filter((name) => known.includes(name));
+    find(selector).hidden = choices.length < 2;
+    const select = find(`${selector} select`);
+    select.replaceChildren(...choices.map((name) => make("option", { value: name }, names[name])));
+    select.addEventListener("change", () => this.changed(change(select.value)));
   }
 
   buildMenu(selector, key, counts) {
@@ -75,15 +79,23 @@ export class Filters {
     for (const button of find("#into").children)
       button.setAttribute("aria-pressed", String(button.dataset.into === into));
     const purpose = effectivePurpose(state, this.purposes);
-    find("#purpose select").value = purpose || "both";
+    find("#purpose select").value = purpose;
+    find("#mode select").value = effectiveMode(state, this.modes) || "hybrid";
     find("#strict").hidden = !(this.info.by_purpose?.[purpose] ?? this.info).calibrated?.length;
     for (const [selector, key] of this.menus) {
       const menu = find(selector);
       for (const box of menu.querySelectorAll("input")) box.checked = state[key].includes(box.value);
       find(".count", menu).textContent = state[key].length ? String(state[key].length) : "";
     }
+    this.splitsAsked ||= state.splits.length > 0; // how items were divided for learning means nothing to most people
+    find("#split-menu").hidden = !this.splitsAsked || find("#split-menu .options").children.length < 2;
     find("#strictness").value = String(state.strictness);
     this.say(state.strictness);
+  }
+
+  /** What one result is called. */
+  unit(state) {
+    return effectiveInto(state, this.modalities) || "item";
   }
 
   say(strictness) {
@@ -93,4 +105,5 @@ export class Filters {
   }
 }
 
-const total = (count) => (typeof count === "number" ? count : Object.values(count).reduce((sum, one) => sum + one, 0));
+/** Items, not entries: older indexes count each side of an item, so the side of which there are most is taken. */
+const total = (count) => (typeof count === "number" ? count : Math.max(0, ...Object.values(count)));

@@ -1,6 +1,8 @@
-// The search box: words, pictures that are chosen, dropped or pasted, and chips for what else is asked.
+// The search box: words, images that are chosen, dropped or pasted, and chips for what else is asked.
 
 import { find, make } from "/page/dom.js";
+import { Suggestions } from "/page/suggest.js";
+import { plain } from "/page/words.js";
 
 export class QueryBox {
   /** `changed(part of the state)` is called when the person asks something new. */
@@ -10,8 +12,10 @@ export class QueryBox {
     this.limit = 20 * 2 ** 20;
     this.words = find("#words");
     this.url = null;
+    this.suggestions = new Suggestions(api, this.words, (q) => changed({ q, view: "search" }));
     find("#query").addEventListener("submit", (event) => {
       event.preventDefault();
+      this.suggestions.close();
       changed({ q: this.words.value.trim(), view: "search" });
     });
     find("#choose").addEventListener("click", () => find("#file").click());
@@ -49,16 +53,16 @@ export class QueryBox {
 
   take(files) {
     const picture = [...files].find((file) => file.type.startsWith("image/"));
-    if (!picture) return this.changed({}, "That file is not a picture.");
+    if (!picture) return this.changed({}, "That file is not an image.");
     if (picture.size > this.limit)
-      return this.changed({}, `That picture is larger than the ${Math.floor(this.limit / 2 ** 20)} MB this server reads.`);
+      return this.changed({}, `That image is larger than the ${Math.floor(this.limit / 2 ** 20)} MB this server reads.`);
     return this.changed({ picture, like: "", q: "", into: "", view: "search" });
   }
 
   examples(texts) {
     const box = find("#examples");
     box.replaceChildren(
-      ...texts.map((text) => make("button", { type: "button", onclick: () => this.changed({ q: text }) }, text)),
+      ...texts.map((text) => make("button", { type: "button", onclick: () => this.changed({ q: plain(text) }) }, plain(text))),
     );
   }
 
@@ -68,10 +72,10 @@ export class QueryBox {
     if (this.url) URL.revokeObjectURL(this.url);
     this.url = state.picture ? URL.createObjectURL(state.picture) : null;
     if (state.picture)
-      chips.push(this.chip(make("img", { src: this.url, alt: "" }), "your picture", { picture: null }));
+      chips.push(this.chip(make("img", { src: this.url, alt: "" }), "your image", { picture: null }));
     if (state.like) chips.push(this.likeChip(state.like));
     find("#chips").replaceChildren(...chips);
-    this.words.placeholder = chips.length ? "add words" : "Describe it, or drop a picture";
+    this.words.placeholder = chips.length ? "add words" : "Describe it, or drop an image";
   }
 
   chip(image, text, without) {
@@ -85,7 +89,7 @@ export class QueryBox {
     const chip = this.chip(image, `like ${id}`, { like: "" });
     this.api.item(id).then(
       (item) => {
-        find("span", chip).textContent = `like ${item.metadata.text ?? "this"}`;
+        find("span", chip).textContent = `like ${plain(item.metadata.text) || "this"}`;
         if (item.media) {
           image.hidden = false;
           this.api.show(image, item.media);

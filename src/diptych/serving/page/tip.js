@@ -1,6 +1,7 @@
-// What stands under the pointer: its picture or its words.
+// What stands under the pointer: its image or its text.
 
 import { make } from "/page/dom.js";
+import { plain } from "/page/words.js";
 
 const MOST = 500;
 
@@ -34,8 +35,8 @@ export class Tip {
       this.api.show(image, item.media);
       parts.push(image);
     }
-    parts.push(make("span", {}, item?.metadata.text ?? id));
-    if (label) parts.push(make("small", {}, label));
+    parts.push(make("span", {}, plain(item?.metadata.text) || id));
+    if (label) parts.push(make("small", {}, plain(label)));
     this.box.replaceChildren(...parts);
     this.box.hidden = false;
     const side = (place, size, room) => (place + size + 24 > room ? Math.max(4, place - size - 16) : place + 16);

@@ -16,13 +16,14 @@ _MEANINGS = {
     408: "The request did not arrive in time.",
     409: "An item of this id is there already.",
     413: "Too many bytes or pixels.",
+    421: "The server does not answer to this name.",
     415: "The body is neither JSON nor a form.",
     422: "Something in the request is wrong; the message says what.",
     429: "Too many requests.",
     500: "The server failed.",
     503: "Too many queries wait, or the server is not ready.",
 }
-_BODY, _ANY = (400, 408, 413, 415), (401, 422, 429, 500, 503)
+_BODY, _ANY = (400, 408, 413, 415), (401, 421, 422, 429, 500, 503)
 
 
 def errors(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]]:

@@ -11,7 +11,17 @@ from diptych.serving.openapi import body_of
 from diptych.serving.problems import not_found
 from diptych.serving.reading import asked_in, query_of
 from diptych.serving.routes.answers import ItemId, engine_of, errors, settings_of
-from diptych.serving.schemas import LONGEST_TEXT, Options, SearchAnswer, SearchForm, SearchRequest
+from diptych.serving.schemas import (
+    LONGEST_PREFIX,
+    LONGEST_TEXT,
+    MOST_SUGGESTIONS,
+    Options,
+    SearchAnswer,
+    SearchForm,
+    SearchRequest,
+    Strict,
+    Suggestions,
+)
 from diptych.serving.showing import shown_answer
 
 router = APIRouter(prefix="/v1", tags=["search"])
@@ -21,6 +31,13 @@ class WordsQuery(Options):
     """A search by words alone, in the address."""
 
     q: Annotated[str, Query(min_length=1, max_length=LONGEST_TEXT, description="Words.")]
+
+
+class SuggestQuery(Strict):
+    """What was typed so far."""
+
+    q: Annotated[str, Query(min_length=1, max_length=LONGEST_PREFIX, description="The words typed so far.")]
+    limit: Annotated[int, Query(ge=1, le=MOST_SUGGESTIONS, description="Suggestions at most.")] = 8
 
 
 @router.get("/search", responses=errors(), dependencies=[MAY_READ], response_model=SearchAnswer)
@@ -50,3 +67,9 @@ async def similar(id: ItemId, request: Request, query: Annotated[Options, Query(
         raise not_found(id)
     asked = query_of((QueryPart("item", id),), query, settings_of(request))
     return shown_answer(await engine.search(asked))
+
+
+@router.get("/suggest", responses=errors(), dependencies=[MAY_READ])
+async def suggest(request: Request, query: Annotated[SuggestQuery, Query()]) -> Suggestions:
+    """Complete the word that is being typed by words of the index, the most frequent first."""
+    return Suggestions(suggestions=await engine_of(request).suggest(query.q, query.limit))

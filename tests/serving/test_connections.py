@@ -1,0 +1,171 @@
+"""Connections that send nothing, or their headers slowly, take nobody else's place."""
+
+import resource
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import httpx
+import psutil
+import pytest
+
+from diptych.serving import ServingSettings, create_app
+from diptych.serving.process import _figures_together, server_options
+from diptych.serving.settings import SETTINGS
+from serving import fake_searcher
+from serving.asgi_client import bearer
+from serving.running_server import running
+from serving.test_process import process
+
+HALF = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+
+
+def port_of(address: str) -> int:
+    return int(address.rsplit(":", 1)[1])
+
+
+@pytest.fixture
+def connected() -> Iterator:
+    """A function that connects and sends the beginning of a request."""
+    opened: list[socket.socket] = []
+
+    def connect(address: str, first: bytes = b"") -> socket.socket:
+        opened.append(socket.create_connection(("127.0.0.1", port_of(address)), timeout=20))
+        if first:
+            opened[-1].sendall(first)
+        return opened[-1]
+
+    yield connect
+    for one in opened:
+        one.close()
+
+
+def is_closed_within(opened: socket.socket, seconds: float) -> bool:
+    """Whether the server closes a connection, after whatever it had to say."""
+    opened.settimeout(seconds)
+    try:
+        while opened.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch) -> Iterator:
+    """A function that serves the small world with these settings."""
+    searcher = fake_searcher.filled(tmp_path)
+
+    @contextmanager
+    def serve(pause: float = 0.0, **settings) -> Iterator[str]:
+        searcher.pause, given = pause, ServingSettings(**settings)
+        monkeypatch.setenv(SETTINGS, given.to_environment()[SETTINGS])
+        with running(create_app(searcher, given), given) as address:
+            yield address
+
+    yield serve
+    searcher.close()
+
+
+def test_headers_have_to_come_in_time(served, connected) -> None:
+    with served(header_timeout_s=1.0) as address:
+        silent, slow, kept = connected(address), connected(address, HALF), connected(address)
+        kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200 OK" in kept.recv(4096)
+        kept.sendall(HALF)  # a second request on an open connection has no more time than the first
+        with suppress(OSError):
+            for _ in range(8):  # a byte now and then does not help
+                time.sleep(0.2)
+                slow.sendall(b"x")
+                kept.sendall(b"x")
+        assert [is_closed_within(one, 10) for one in (silent, slow, kept)] == [True] * 3
+        assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+def test_a_long_answer_is_not_cut_off_by_the_time_for_headers(served) -> None:
+    with served(pause=1.5, header_timeout_s=0.5) as address, httpx.Client(timeout=60) as client:
+        for _ in range(2):
+            answer = client.get(f"{address}/v1/search", params={"q": "red"})
+            assert answer.status_code == 200 and answer.json()["hits"]
+
+
+def test_the_oldest_idle_connection_makes_way_and_nobody_who_is_answered(served, connected) -> None:
+    with served(pause=1.0, max_connections=10, header_timeout_s=60) as address:
+        answers: list[int] = []
+        asking = threading.Thread(
+            target=lambda: answers.append(httpx.get(f"{address}/v1/search?q=red", timeout=60).status_code)
+        )
+        asking.start()
+        time.sleep(0.4)
+        halves = [connected(address, HALF) for _ in range(25)]
+        assert httpx.get(f"{address}/healthz", timeout=20).status_code == 200
+        assert is_closed_within(halves[0], 10) and is_closed_within(halves[5], 10)
+        assert not is_closed_within(halves[-1], 0.2)
+        asking.join()
+        assert answers == [200]
+
+
+@pytest.mark.parametrize(("trusted", "statuses"), [(None, {429}), ("127.0.0.1", {401})])
+def test_rotating_forwarded_addresses_escape_only_where_the_proxy_is_trusted(served, trusted, statuses) -> None:
+    with served(read_key="r", trust_proxy=trusted) as address, httpx.Client() as client:
+        answers = [
+            client.get(f"{address}/v1/info", headers=bearer("no") | {"X-Forwarded-For": f"203.0.113.{number}"})
+            for number in range(14)
+        ]
+    assert {answer.status_code for answer in answers[10:]} == statuses
+
+
+@pytest.mark.slow
+def test_few_descriptors_and_many_half_sent_headers(tmp_path, connected) -> None:
+    """1,500 connections at `ulimit -n 256`: others are answered, the log stays empty, and the process rests."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4_096), hard))
+    log = tmp_path / "log"
+    try:
+        with (
+            log.open("wb") as out,
+            process(tmp_path, ServingSettings(header_timeout_s=5), log=out, descriptors=256) as (running, address),
+        ):
+            for _ in range(1_500):
+                with suppress(OSError):
+                    connected(address, HALF)
+            watched = psutil.Process(running.pid)
+            watched.cpu_percent()
+            for _ in range(5):
+                assert httpx.get(f"{address}/healthz", timeout=30).status_code == 200
+            time.sleep(8)
+            assert watched.cpu_percent() < 60
+            assert watched.num_fds() < 150
+            assert httpx.get(f"{address}/v1/search", params={"q": "red"}, timeout=30).status_code == 200
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert log.stat().st_size < 10_000, log.read_text()[:2000]
+
+
+def test_forwarding_headers_are_believed_only_of_named_proxies() -> None:
+    assert server_options(ServingSettings())["proxy_headers"] is False
+    trusting = server_options(ServingSettings(trust_proxy="127.0.0.1"))
+    assert (trusting["proxy_headers"], trusting["forwarded_allow_ips"]) == (True, "127.0.0.1")
+
+
+def test_folders_of_figures_are_swept_up(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gone = subprocess.Popen([sys.executable, "-c", "pass"])
+    gone.wait()
+    names = [f"diptych-metrics-{gone.pid}-abc", "diptych-metrics-1-abc", "diptych-metrics-old", "other"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    with _figures_together(1):
+        there = {path.name for path in tmp_path.iterdir()}
+        assert there == {"diptych-metrics-1-abc", "diptych-metrics-old", "other"}  # of one that lives, and a young one
+    with monkeypatch.context() as patch:
+        patch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+        with _figures_together(2):
+            assert len(list(tmp_path.iterdir())) == 4
+    assert {path.name for path in tmp_path.iterdir()} == there
