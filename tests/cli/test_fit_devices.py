@@ -15,7 +15,10 @@ from diptych.methods.model_folder import model_fingerprint
     [
         (("--method", "base", "--devices", 0), "devices is 0; it must be 1 or more."),
         (("--method", "base", "--devices", -1), "devices is -1; it must be 1 or more."),
-        (("--method", "cca", "--devices", 2), "'cca' does not train by steps; leave --devices out."),
+        (
+            ("--method", "cca", "--devices", 2),
+            "'cca' does not train by steps; leave --devices out, or name a method that does, such as --method cdmlmr.",
+        ),
         (("--method", "base", "--devices", 2, "--set", "device=mps"), "several processes need device=cuda or cpu."),
     ],
 )

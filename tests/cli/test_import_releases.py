@@ -15,7 +15,7 @@ def test_a_table_of_pairs_is_read_as_by_ingest(diptych, tmp_path) -> None:
         archive.add(tmp_path / "raw" / "images", "images")
     ended = diptych("import", "rsicd", tmp_path / "raw", "--out", tmp_path / "d", *SMALL)
     assert ended.status == 0, ended.err
-    assert "30 items, 30 pictures in a tar" in ended.err
+    assert "30 found, in" in ended.err and "(tar)" in ended.err
     ended = diptych("ingest", pairs, "--images", tmp_path / "raw" / "images.tar", "--out", tmp_path / "e", *SMALL)
     assert ended.status == 0, ended.err
     assert Dataset.open(tmp_path / "d").fingerprint == Dataset.open(tmp_path / "e").fingerprint
@@ -26,7 +26,7 @@ def test_the_raw_wikipedia_set(diptych, tmp_path) -> None:
     release = write_wikipedia(tmp_path / "release")
     ended = diptych("import", "wikipedia-raw", release, "--out", tmp_path / "d", "--split", "seeded", *SMALL)
     assert ended.status == 0, ended.err
-    assert "14 items, 14 pictures in a folder" in ended.err and "columns:" not in ended.err
+    assert "14 found, in" in ended.err and "read as" not in ended.err
     assert "8/2/4" in ended.out
     ended = diptych("import", "wikipedia-raw", release, "--out", tmp_path / "d", *SMALL)
     assert ended.status == 2 and "--overwrite" in ended.err

@@ -6,6 +6,7 @@ import typer
 from typer.testing import CliRunner
 
 from diptych.cli.info import info
+from diptych.data import Draft, ModalityRows, write_dataset
 from diptych.data.synthetic import make_synthetic
 from diptych.errors import DataError
 
@@ -31,10 +32,12 @@ def test_json_holds_the_facts(dataset):
     assert found["fingerprint"] == dataset.fingerprint
     assert found["splits"] == {name: len(dataset.split(name)) for name in ("train", "val", "test")}
     assert found["labelled"]["train"] == int(train.labels.is_labelled.sum())
+    lacking = int(np.sum(~dataset.has("text")))
     assert found["modalities"]["text"] == {
         "kind": "counts",
         "dimension": 200,
-        "lacking": int(np.sum(~dataset.has("text"))),
+        "items": 200 - lacking,
+        "lacking": lacking,
     }
     assert [counts["train"] for counts in found["classes"].values()] == train.labels.class_counts().tolist()
 
@@ -61,3 +64,33 @@ def test_verify(dataset):
 def test_what_is_no_dataset(tmp_path):
     with pytest.raises(DataError, match="holds no dataset"):
         run(tmp_path)
+
+
+def test_an_image_and_its_text_are_one_item(tmp_path):
+    """Five documents, of which three have an image and a text in rows of their own."""
+    rows = [("a", "i"), ("a", "t"), ("b", "i"), ("b", "t"), ("c", "i"), ("c", "t"), ("d", "i"), ("e", "t")]
+    count = len(rows)
+    draft = Draft(
+        name="sides",
+        ids=[f"{document}-{side}" for document, side in rows],
+        splits=["train"] * 6 + ["test"] * 2,
+        labels=["x", "x", "y", None, None, "y", None, "x"],
+        classes=["x", "y"],
+        documents=[document for document, _ in rows],
+        modalities={
+            name: ModalityRows("dense", np.ones((sum(side == mark for _, side in rows), 3), dtype=np.float32), present)
+            for name, mark in (("image", "i"), ("text", "t"))
+            if (present := np.array([side == mark for _, side in rows])) is not None
+        },
+    )
+    dataset = write_dataset(tmp_path / "d", draft)
+    found = json.loads(run(dataset.path, "--json").stdout)
+    assert (found["items"], found["rows"], found["complete"]) == (5, count, 3)
+    assert found["splits"] == {"train": 3, "val": 0, "test": 2}
+    assert found["labelled"] == {"train": 3, "val": 0, "test": 1}
+    assert found["classes"] == {"x": {"train": 1, "val": 0, "test": 1}, "y": {"train": 2, "val": 0, "test": 0}}
+    assert {name: (m["items"], m["lacking"]) for name, m in found["modalities"].items()} == {
+        "image": (4, 1),
+        "text": (4, 1),
+    }
+    assert "items: 5 in 8 rows, 2 classes" in run(dataset.path).stdout

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,8 +25,11 @@ def pairs(tmp_path):
 def test_columns_are_shown_and_a_dataset_is_made(diptych, pairs, tmp_path) -> None:
     ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0)
     assert ended.status == 0, ended.err
-    assert "columns: image: image, text: captions, label: label, split: split, id: none" in ended.err
-    assert "30 items, 30 pictures in a folder" in ended.err
+    lines = [" ".join(line.split()) for line in ended.err.splitlines()]
+    assert any(line.startswith("image image 100% of its") for line in lines)
+    assert any(line.startswith("captions text its name; several") for line in lines)
+    assert any(line.startswith("images 30 found, in") for line in lines)
+    assert "labels 30 (100% of the items) of 2 classes: even, odd" in lines
     assert "289-d" in ended.out and "18/6/6" in ended.out
     dataset = Dataset.open(tmp_path / "d")
     assert dataset.name == "d" and dataset.modalities["image"].dimension == 225 + 64
@@ -38,7 +42,7 @@ def test_problems_are_printed_and_written(diptych, pairs, tmp_path) -> None:
     assert ended.status == 0, ended.err
     assert "images/003.png: not a picture: it holds text" in ended.err
     assert "… and 5 more" in ended.err
-    assert "15 broken pictures, 0 skipped rows; all reasons:" in ended.err
+    assert "15 broken images, 0 skipped rows; all reasons:" in ended.err
     report = json.loads((tmp_path / "d" / "ingest-report.json").read_text())
     assert len(report["problems"]) == 15 and report["with_modality"] == {"image": 15, "text": 30}
     ended = diptych("ingest", pairs, "--out", tmp_path / "e", *SMALL, "--workers", 0, "--on-broken", "fatal")
@@ -60,6 +64,44 @@ def test_options_reach_the_work(diptych, pairs, tmp_path) -> None:
     assert Dataset.open(tmp_path / "e").pipeline_fingerprint == dataset.pipeline_fingerprint
 
 
+def test_the_summary_comes_as_json(diptych, pairs, tmp_path) -> None:
+    ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0, "--json")
+    found = json.loads(ended.out)
+    assert (found["items"], found["rows"], found["complete"]) == (30, 30, 30)
+    assert found["report"]["problems"] == [] and found["reused"] == {"image": 0, "text": 0}
+    assert [use["part"] for use in found["understood"]["columns"]] == ["image", "text", "label", "split"]
+
+
+def test_other_columns_are_kept_unless_they_are_dropped(diptych, pairs, tmp_path) -> None:
+    rows = [
+        json.loads(line) | {"price": n, "tags": ["a", "b"], "id": n}
+        for n, line in enumerate(pairs.read_text().splitlines())
+    ]
+    pairs.write_text("\n".join(map(json.dumps, rows)))
+    ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0, "--drop-columns", "tags")
+    assert ended.status == 0, ended.err
+    assert Dataset.open(tmp_path / "d").metadata_columns == ["media", "text", "price"]
+    assert "metadata: price" in ended.out
+    ended = diptych("ingest", pairs, "--out", tmp_path / "e", *SMALL, "--workers", 0, "--drop-columns", "all")
+    assert Dataset.open(tmp_path / "e").metadata_columns == ["media", "text"]
+
+
+def test_a_missing_package_is_told_before_anything_is_read(diptych, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("diptych.features.registry.find_spec", lambda name: None)
+    ended = diptych("ingest", tmp_path / "gone.csv", "--out", tmp_path / "d", "--text-features", "sentence")
+    assert ended.status == 2
+    assert "needs the optional package" in ended.err and "gone.csv" not in ended.err
+
+
+def test_no_room_and_no_right_to_write_are_told_first(diptych, pairs, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
+    ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0)
+    assert ended.status == 2 and "needs about 0.1 GB for 30 items, and 0.0 GB are free" in ended.err
+    (tmp_path / "file").write_text("no folder")
+    ended = diptych("ingest", pairs, "--out", tmp_path / "file" / "d", *SMALL, "--workers", 0)
+    assert ended.status == 2 and "cannot be written to; choose another folder" in ended.err
+
+
 def start(pairs, out) -> subprocess.Popen:
     command = [sys.executable, "-m", "diptych.cli", "ingest", str(pairs), "--out", str(out), "--name", "x", *SMALL]
     return subprocess.Popen(
@@ -68,6 +110,7 @@ def start(pairs, out) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 
@@ -106,3 +149,25 @@ def test_a_killed_ingest_goes_on_and_its_result_does_not_show_it(tmp_path) -> No
     for name in files:
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
     assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "raw", "undisturbed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["workers start", "workers work"])
+def test_an_interrupt_ends_with_one_line_and_the_way_on(tmp_path, moment) -> None:
+    """A terminal interrupts every process of a command, also workers that still import their modules."""
+    pairs = write_pairs(tmp_path / "raw", 300)
+    process = start(pairs, tmp_path / "made")
+    work = tmp_path / ".made.ingest"
+    sign = work / "pipeline" if moment == "workers start" else work / "shards" / "image-000000.npz"
+    end = time.monotonic() + 120
+    while not sign.exists() or (moment == "workers start" and not children(process.pid)):
+        assert process.poll() is None and time.monotonic() < end, process.communicate()
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err and "KeyboardInterrupt" not in err
+    assert err.strip().splitlines()[-1] == "stopped; the same command goes on from here."
+    again = start(pairs, tmp_path / "made")
+    _, err = again.communicate(timeout=120)
+    assert again.returncode == 0 and "earlier work was taken up" in err

@@ -9,8 +9,8 @@ def test_emoji_are_written_kept_and_credited(diptych, tmp_path):
     assert ended.status == 0, ended.err
     assert "12 emoji in" in ended.err
     assert "OpenMoji" in ended.err
-    assert f"diptych ingest {tmp_path / 'e' / 'pairs.jsonl'}" in ended.out
-    assert len(list((tmp_path / "e" / "pictures").glob("*.png"))) == 12
+    assert f"diptych up {tmp_path / 'e' / 'pairs.jsonl'}" in ended.out
+    assert len(list((tmp_path / "e" / "images").glob("*.png"))) == 12
     assert "12 kept from before" in diptych(*words).err
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from diptych.cli.hit_table import half_blocks, hit_table, shows_pictures
 from diptych.cli.query_parts import query_parts, split_weight
+from diptych.errors import ConfigError
 from diptych.search import Hit, build_index
 from search.gallery import make, png
 
@@ -37,7 +38,7 @@ def test_json_holds_everything(diptych, place) -> None:
     found = hits(diptych("search", place / "index", "--image", place / "new.png", "--in", "text", "--json"))
     assert len(found) == 10
     assert {hit["metadata"]["label"] for hit in found} == {"blue"}
-    assert set(found[0]) == {"id", "modality", "score", "probability", "metadata"}
+    assert set(found[0]) == {"id", "modality", "score", "probability", "metadata", "item", "entries", "why"}
     assert found[0]["score"] >= found[-1]["score"] and 0 < found[0]["probability"] <= 1
 
 
@@ -46,9 +47,9 @@ def test_weights_filters_and_pages(diptych, place) -> None:
     assert {hit["metadata"]["label"] for hit in red} == {"red"}
     where = "label = 'grey' and split = 'test'"
     grey = hits(diptych("search", place / "index", "-t", "red", "--where", where, "--json"))
-    assert len(grey) == 8
-    later = hits(diptych("search", place / "index", "-t", "red", "--where", where, "--offset", 6, "--json"))
-    assert later == grey[6:]
+    assert len(grey) == 4
+    later = hits(diptych("search", place / "index", "-t", "red", "--where", where, "--offset", 3, "--json"))
+    assert later == grey[3:]
 
 
 def test_more_like_this_leaves_it_out(diptych, place) -> None:
@@ -67,7 +68,9 @@ def test_nothing_matches_is_said(diptych, place) -> None:
     ("words", "message"),
     [
         ([], "nothing to search for"),
-        (["--text", "zebra"], "knows none of the words 'zebra'"),
+        (["--text", "red^abc"], "after ^ comes a number"),
+        (["red", "--where", "colour = 'red'"], "no item has the key 'colour'; conditions can be on document, id, item"),
+        (["red", "--mode", "psychic"], "psychic"),
         (["--text", "red", "--in", "sound"], "no modality 'sound'"),
         (["--text", "red", "--where", "label ="], ""),
         (["--image", "gone.png"], "gone.png cannot be read"),
@@ -80,6 +83,23 @@ def test_mistakes_are_told(diptych, place, words, message) -> None:
     assert ended.status == 2 and message in ended.err and "Traceback" not in ended.err
 
 
+def test_plain_words_find_items_and_say_why(diptych, place) -> None:
+    ended = diptych("search", place / "index", "green", "wall", "--top", 3)
+    assert ended.status == 0 and "green, wall" in ended.out and "3 of 80 found" in ended.err
+    answer = json.loads(diptych("search", place / "index", "green wall", "--top", 3, "--json").out)
+    assert answer["mode"] == "hybrid" and answer["total"] == 80 and answer["did_you_mean"] is None
+    assert answer["hits"][0]["entries"].keys() == {"image", "text"} and answer["hits"][0]["why"]["words"]
+    lexical = json.loads(diptych("search", place / "index", "wall", "--mode", "lexical", "-k", 80, "--json").out)
+    assert lexical["mode"] == "lexical" and len(lexical["hits"]) == 20
+
+
+def test_misspelled_and_unknown_words_are_told(diptych, place) -> None:
+    misspelled = diptych("search", place / "index", "gren wall")
+    assert misspelled.status == 0 and "did you mean: green wall" in misspelled.out
+    unknown = diptych("search", place / "index", "zebra")
+    assert unknown.status == 0 and "ignored: zebra" in unknown.out and "Nothing close enough." in unknown.out
+
+
 def test_what_is_no_index_is_told(diptych, tmp_path) -> None:
     ended = diptych("search", tmp_path, "--text", "x")
     assert ended.status == 2 and "is no index; run `diptych index" in ended.err
@@ -87,7 +107,10 @@ def test_what_is_no_index_is_told(diptych, tmp_path) -> None:
 
 def test_weights_are_read() -> None:
     assert split_weight("snow") == ("snow", 1.0)
-    assert split_weight("snow^.5") == ("snow", 0.5) and split_weight("a^b") == ("a^b", 1.0)
+    assert split_weight("snow^.5") == ("snow", 0.5) and split_weight("a^b^1") == ("a^b", 1.0)
+    for wrong in ("mug^abc", "mug^", "mug^2x"):
+        with pytest.raises(ConfigError, match=r"after \^ comes a number, such as mug\^2"):
+            split_weight(wrong)
     assert split_weight("e = mc^2^1") == ("e = mc^2", 1.0) and split_weight("snow^+3") == ("snow", 3.0)
     parts = query_parts(["snow^2"], ["beach.jpg^-0.5"], ["image:7"])
     assert [(part.kind, part.weight) for part in parts] == [("text", 2.0), ("image", -0.5), ("item", 1.0)]

@@ -13,7 +13,9 @@ import pytest
 
 pytest.importorskip("uvicorn")
 import httpx
+from typer.testing import CliRunner
 
+from diptych.cli.main import app
 from diptych.search import Searcher, build_index
 from search.gallery import make, png
 
@@ -104,3 +106,20 @@ def test_a_folder_that_is_no_index_is_told(diptych, tmp_path):
     ended = diptych("serve", tmp_path)
     assert ended.status == 2
     assert "is no index; run `diptych index" in ended.err
+
+
+def test_proxies_and_names_reach_the_server(index, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        "diptych.serving.process.serve_index", lambda place, settings, host, port: started.append(settings)
+    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    common = ["serve", str(index), "--port", port]
+    named = ["--allow-host", "photos.example", "--allow-host", "other.example", "--trust-proxy", "10.0.0.0/8"]
+    for options in (common, [*common, *named]):
+        outcome = CliRunner().invoke(app, options)
+        assert outcome.exit_code == 0, outcome.output
+    plain, told = started
+    assert (plain.trust_proxy, plain.allow_hosts) == (None, ("127.0.0.1",))
+    assert (told.trust_proxy, told.allow_hosts) == ("10.0.0.0/8", ("127.0.0.1", "photos.example", "other.example"))

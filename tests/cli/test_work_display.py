@@ -34,3 +34,15 @@ def test_a_terminal_gets_a_bar_for_each_stage() -> None:
         display("image features", 3, 10, {"per second": 12.0})
     assert "visual words" in said.getvalue() and "20/20" in said.getvalue()
     assert "3/10" in said.getvalue() and "12.0 per second" in said.getvalue()
+
+
+def test_the_end_of_a_stage_is_estimated_from_what_was_done_since_it_began(monkeypatch) -> None:
+    said, now = io.StringIO(), [0.0]
+    monkeypatch.setattr(work_display.time, "monotonic", lambda: now[0])
+    with PlainWorkDisplay(Console(file=said)) as display:
+        for now[0], done in ((0.0, 400), (0.5, 401), (20.0, 500), (118.0, 990)):  # 400 were taken up from before
+            display("image features", done, 1000)
+    assert said.getvalue().splitlines() == [
+        "image features: 500/1,000, about 2 min left",
+        "image features: 990/1,000",
+    ]

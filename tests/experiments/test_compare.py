@@ -5,11 +5,15 @@ import platform
 import numpy as np
 import pytest
 
-from diptych.data import Protocol
+import synthetic
+from diptych.data import ModalityRows, Protocol
 from diptych.errors import ConfigError, DataError
-from diptych.experiments import Recipe, Watcher, compare_methods, evaluate_model
+from diptych.experiments import Recipe, Watcher, compare_methods, evaluate_model, label_curve
 from diptych.experiments import run_store as run_store_module
+from diptych.methods import registry
 from diptych.methods.model_folder import load_model
+from diptych.methods.registry import Entry
+from experiments import fakes
 from experiments.fakes import fits
 
 
@@ -195,3 +199,62 @@ def test_withheld_labels_are_drawn_anew_for_every_seed(tmp_path, counts_dataset)
     block = results["methods"]["steady"]
     assert len({run["average_map"] for run in block["runs"]}) == 2
     assert "2 training labels per class (seeds 0, 1)" in results["protocol"]["words"]
+
+
+@pytest.fixture
+def with_identity(monkeypatch):
+    """The registry holds a fake, and the method that needs features of one width."""
+    entries = {"steady": fakes.METHODS["steady"], "identity": Entry("diptych.methods.identity:Identity", "as it is")}
+    monkeypatch.setattr(registry, "_METHODS", entries)
+
+
+def test_a_comparison_of_all_methods_leaves_out_what_the_data_do_not_suit(with_identity, tmp_path, counts_dataset):
+    told = []
+    watcher = Watcher()
+    watcher.left_out = lambda method, reason: told.append((method, reason))
+    results = compare_methods(counts_dataset, Recipe(), tmp_path / "r", watcher=watcher)
+    assert list(results["methods"]) == ["steady"]
+    assert results["failures"] == {}
+    assert told == list(results["left_out"].items())
+    assert "image has 12, text has 20" in results["left_out"]["identity"]
+    for name in ("results.md", "report.html"):
+        assert "was left out: it compares features as they are" in (tmp_path / "r" / name).read_text()
+    named = compare_methods(counts_dataset, Recipe(methods=("identity",)), tmp_path / "named")
+    assert "'identity' cannot be used here" in named["failures"]["identity"]
+    assert named["left_out"] == {}
+
+
+def test_identity_has_its_row_where_features_are_as_wide(with_identity, tmp_path, shared_dataset):
+    results = compare_methods(shared_dataset, Recipe(), tmp_path / "r")
+    assert list(results["methods"]) == ["steady", "identity"]
+    assert results["left_out"] == {} == results["failures"]
+    assert results["methods"]["identity"]["saw"] == "nothing"
+    assert results["methods"]["identity"]["average"]["map"] > 2 * results["chance"]["map"]
+
+
+def test_a_curve_of_all_methods_leaves_out_the_same(with_identity, tmp_path, counts_dataset):
+    curve = label_curve(counts_dataset, Recipe(), tmp_path / "c", [2, "all"])
+    assert curve["failures"] == []
+
+
+def test_an_image_and_its_text_that_are_two_items_are_counted_once(tmp_path):
+    base = synthetic.draft()
+    count = len(base.ids)
+    first = np.arange(2 * count) < count
+    modalities = {
+        name: ModalityRows(rows.kind, rows.values, present)
+        for (name, rows), present in zip(base.modalities.items(), (first, ~first), strict=True)
+    }
+    split = synthetic.replace(
+        base,
+        ids=[f"{name}-{side}" for side in ("image", "text") for name in base.ids],
+        splits=base.splits * 2,
+        labels=base.labels * 2,
+        documents=list(base.ids) * 2,
+        modalities=modalities,
+    )
+    dataset = synthetic.write(tmp_path / "data", split)
+    results = compare_methods(dataset, Recipe(methods=("steady",)), tmp_path / "r")
+    assert (results["dataset"]["items"], results["dataset"]["documents"]) == (2 * count, count)
+    shown = " ".join((tmp_path / "r" / "report.html").read_text().split())
+    assert "96 train, 40 validation, 60 test; 6 classes" in shown

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from diptych.cli.work_display import TimeLeft
 from diptych.experiments import Run, Watcher, show_seconds
+from diptych.methods.fit_stages import stage_in_words, validation_figures
 
 _QUIET_SECONDS = 15.0
 
@@ -21,6 +23,7 @@ class PlainDisplay(Watcher):
         self._console = console
         self._count, self._total = 0, 0
         self._last = 0.0
+        self._left = TimeLeft()
 
     def __enter__(self) -> Self:
         return self
@@ -32,23 +35,33 @@ class PlainDisplay(Watcher):
         """Say how far long preparations are."""
         if time.monotonic() - self._last > _QUIET_SECONDS:
             self._last = time.monotonic()
-            self._say(f"{escape(describe_stage(stage, figures))} {done}/{total}")
+            self._say(f"{escape(with_figures(stage, figures))} {done}/{total}")
 
     def planned(self, runs: Sequence[Run]) -> None:
         """Remember how many runs there are."""
         self._total = len(runs)
 
+    def left_out(self, method: str, reason: str) -> None:
+        """Say why a method takes no part."""
+        self._say(f"{escape(method)} is left out: {escape(reason)}")
+
     def started(self, run: Run, because: str | None) -> None:
         """Say that a run is being fitted, and why again."""
         self._last = time.monotonic()
+        self._left = TimeLeft()
         if because is not None:
             self._say(f"{escape(run.name)}: fitting again, {escape(because)}")
 
     def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
-        """Say how far a long run is."""
+        """Say how far a long run is, and how long it will still take."""
+        words = self._in_words(run, stage, done, total, figures)
         if time.monotonic() - self._last > _QUIET_SECONDS:
             self._last = time.monotonic()
-            self._say(f"{escape(run.name)}: {escape(describe_stage(stage, figures))} {done}/{total}")
+            self._say(words)
+
+    def _in_words(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> str:
+        words = stage_in_words(stage, done, total) + self._left(stage, done, total)
+        return f"{escape(run.name)}: {escape(with_figures(words, validation_figures(figures)))}"
 
     def finished(self, run: Run, average_map: float, seconds: float) -> None:
         """Say how a run came out."""
@@ -97,7 +110,7 @@ class LiveDisplay(PlainDisplay):
 
     def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
         """Show how far preparations are, until the first run begins."""
-        words = escape(describe_stage(stage, figures))
+        words = escape(with_figures(stage, figures))
         self._progress.update(self._current, description=words, completed=done, total=total, visible=True)
 
     def planned(self, runs: Sequence[Run]) -> None:
@@ -112,7 +125,7 @@ class LiveDisplay(PlainDisplay):
 
     def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
         """Show how far the run is."""
-        words = f"{escape(run.name)}: {escape(describe_stage(stage, figures))}"
+        words = self._in_words(run, stage, done, total, figures)
         self._progress.update(self._current, description=words, completed=done, total=total)
 
     def _outcome(self, run: Run, words: str) -> None:
@@ -126,7 +139,7 @@ def display_for(console: Console) -> PlainDisplay:
     return LiveDisplay(console) if console.is_terminal else PlainDisplay(console)
 
 
-def describe_stage(stage: str, figures: Mapping[str, float] | None) -> str:
-    """A stage and its figures in a few words."""
-    shown = ", ".join(f"{name} {value:.4g}" for name, value in (figures or {}).items())
-    return f"{stage} ({shown})" if shown else stage
+def with_figures(words: str, figures: Mapping[str, float] | None) -> str:
+    """Words and the figures that belong to them."""
+    shown = ", ".join(f"{name} {value:.3g}" for name, value in (figures or {}).items())
+    return f"{words} ({shown})" if shown else words

@@ -1,13 +1,13 @@
 """`diptych fit`: fit one method on a dataset and save the model."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from diptych.cli.display import display_for
 from diptych.cli.literals import split_names, split_settings
@@ -24,17 +24,21 @@ from diptych.cli.options import (
     WithholdValidation,
     changed_protocol,
 )
+from diptych.cli.saying import say
 from diptych.data import Dataset, Protocol
 from diptych.errors import DataError
 from diptych.experiments import Recipe, fit_one, show_seconds
-from diptych.methods import Method
+from diptych.methods import Method, method_class
+from diptych.methods.label_use import lacks_labels
 from diptych.methods.model_folder import save_model
 from diptych.methods.parallel import check_parallel, is_worker, launch_workers, working
+
+_NOTHING_KEPT = "nothing is kept, and the same command starts anew."
 
 
 def fit(
     dataset: DatasetFolder,
-    method: Annotated[str, typer.Option("--method", "-m", help="The method; see `diptych methods`.")] = "cdmlmr",
+    method: Annotated[str, typer.Option("--method", "-m", help="The method; see `diptych methods`.")] = "auto",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="MODEL", help="The model's folder; models/NAME by default.")
     ] = None,
@@ -56,17 +60,21 @@ def fit(
     ] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already there.")] = False,
 ) -> None:
-    """Fit one method and save the model.
+    """Fit one method and save the model; by default the one that suits the data, within a minute.
 
     Where some training pairs have a label and others have none, labels are propagated unless --no-propagate is given.
+    Ctrl-C stops it; what is finished of a network's training is kept, and the same command goes on from there.
     """
     params = split_settings(settings or [])
+    known = method_class(method).parameter_defaults()
+    if propagate is False and "propagate" in known:
+        params.setdefault("propagate", False)
     opened = Dataset.open(dataset)
     out = out or Path("models") / opened.name
     protocol = changed_protocol(
         Protocol(), unlabelled, labels_per_class, label_share, select_at, use_pairs, propagate, withhold_validation
     )
-    if propagate is None and _lacks_labels(opened, protocol):
+    if propagate is None and lacks_labels(opened, protocol):
         protocol = replace(protocol, propagate=True)
     check_parallel(method, devices, str(params.get("device", "auto")))
     recipe = Recipe(
@@ -81,16 +89,16 @@ def fit(
         _fit(dataset, recipe, out, devices, overwrite)
         return
     _check_target(out, overwrite)
-    if devices > 1:
-        launch_workers(sys.argv[1:], devices)
-    else:
-        _fit(dataset, recipe, out, devices, overwrite)
-
-
-def _lacks_labels(dataset: Dataset, protocol: Protocol) -> bool:
-    """Whether training will find some items with a label and others without."""
-    labelled = dataset.split("train").labels.is_labelled
-    return bool(labelled.any() and (protocol.withholds_labels or not labelled.all()))
+    try:
+        if devices > 1:
+            launch_workers(sys.argv[1:], devices)
+        else:
+            _fit(dataset, recipe, out, devices, overwrite)
+    except KeyboardInterrupt:
+        keeps = params.get("cache", known.get("cache")) is not None
+        rest = "what was trained so far is kept, and the same command goes on from there." if keeps else _NOTHING_KEPT
+        say(Console(stderr=True), f"stopped; {rest}")
+        raise typer.Exit(130) from None
 
 
 def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool) -> None:
@@ -108,11 +116,22 @@ def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool
 
 
 def _report(messages: Console, fitted: Method, out: Path) -> None:
-    seconds = show_seconds(fitted.record_["fit_seconds"])
-    selected = fitted.record_["selection"]
-    chosen = f", chosen on validation: {fitted.record_.get('chosen')}" if selected else ""
-    words = f"{fitted.registry_name} fitted in {seconds}{chosen}; model: {out}"
-    messages.print(escape(words), soft_wrap=True, highlight=False)
+    """Say what was fitted, why, how long it took and where it is."""
+    record, kept = fitted.record_, fitted.saved_as
+    if "auto" in record:
+        say(messages, f"auto chose {record['auto']['why']}.")
+    elif "selection_note" in record:
+        note = record["selection_note"]
+        say(messages, f"{note[0].upper()}{note[1:]}.")
+    chosen = f", chosen on validation: {record.get('chosen')}" if record["selection"] and "auto" not in record else ""
+    say(messages, f"{kept.registry_name} fitted in {show_fit_seconds(record)}{chosen}; model: {out}")
+
+
+def show_fit_seconds(record: Mapping[str, Any]) -> str:
+    """How long a fit took just now, and what the cache saved it."""
+    reused = float(record.get("reused_seconds", 0.0))
+    took = show_seconds(record["fit_seconds"] - reused)
+    return f"{took} (what once took {show_seconds(reused)} came from the cache)" if reused else took
 
 
 def _check_target(out: Path, overwrite: bool) -> None:

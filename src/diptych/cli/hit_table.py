@@ -28,18 +28,19 @@ def hit_table(hits: Sequence[Hit], thumbnail: Callable[[str], bytes | None] | No
 
     Args:
         hits: best first.
-        thumbnail: gives the picture of an id; None shows no pictures.
+        thumbnail: gives the image of an id; None shows no images.
         first: the rank of the first.
     """
     table = Table(show_lines=thumbnail is not None)
     table.add_column("", justify="right")
     if thumbnail is not None:
-        table.add_column("picture", width=_COLUMNS, no_wrap=True)
+        table.add_column("image", width=_COLUMNS, no_wrap=True)
     table.add_column("id", overflow="fold")
     table.add_column("score", justify="right")
     table.add_column("belongs", justify="right")
     table.add_column("label")
     table.add_column("text")
+    table.add_column("why")
     for rank, hit in enumerate(hits, start=first):
         picture = [_drawn(thumbnail(hit.id))] if thumbnail is not None else []
         table.add_row(
@@ -50,6 +51,7 @@ def hit_table(hits: Sequence[Hit], thumbnail: Callable[[str], bytes | None] | No
             "" if hit.probability is None else f"{hit.probability:.0%}",
             escape(_labels(hit)),
             escape(_shortened(str(hit.metadata.get("text", "")))),
+            escape(_reason(hit)),
         )
     return table
 
@@ -73,6 +75,11 @@ def half_blocks(data: bytes, columns: int = _COLUMNS, lines: int = _LINES) -> Se
 
 def _drawn(data: bytes | None) -> Segments | str:
     return "" if data is None else half_blocks(data)
+
+
+def _reason(hit: Hit) -> str:
+    """Which typed words its text holds, or else which side is alike."""
+    return ", ".join(hit.why.words) if hit.why.words else hit.why.side or ""
 
 
 def _labels(hit: Hit) -> str:

@@ -11,7 +11,6 @@ from diptych.cli.ingest_display import run_shown
 from diptych.data.dataset import Dataset
 from diptych.data.importers import import_arrays, import_nuswide10k, import_wikipedia
 from diptych.data.importers.wikipedia_lists import Split
-from diptych.data.modality import Kind
 from diptych.data.synthetic import make_synthetic
 from diptych.errors import ConfigError
 from diptych.ingest.items import Captions
@@ -120,7 +119,7 @@ def arrays(
         out,
         features=_pairs(features, "--features"),
         labels=labels,
-        kinds=cast(dict[str, Kind], _pairs(kind, "--kind")),
+        kinds=_pairs(kind, "--kind"),
         splits=splits,
         ids=ids,
         documents=documents,

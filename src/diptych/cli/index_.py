@@ -32,7 +32,10 @@ def index(
     projection: Annotated[
         ProjectionChoice, typer.Option("--projection", help="How the explore view is laid out.")
     ] = "auto",
-    thumbnails: Annotated[bool, typer.Option(help="Keep small copies of the pictures.")] = True,
+    thumbnails: Annotated[bool, typer.Option(help="Keep small copies of the images.")] = True,
+    keep_originals: Annotated[
+        bool, typer.Option("--keep-originals", help="Keep the images as they are, so that the index can be moved.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides everything that is drawn.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is already there.")] = False,
 ) -> None:
@@ -52,6 +55,7 @@ def index(
                 purpose=purpose,
                 projection=projection,
                 thumbnails=thumbnails,
+                keep_originals=keep_originals,
                 overwrite=overwrite,
                 seed=seed,
                 progress=display,
@@ -81,5 +85,11 @@ def tell_built(built: Built, out: Path, messages: Console) -> None:
                 error = known["test"]["top_10"]["error"]
                 way = f"{query} → {gallery}{asked}"
                 words.append(f"probabilities {way}: off by {error:.3f} on average in the top 10 of test items")
+    for calibration in built.calibration.each():
+        facts = calibration.documents.facts
+        if "test" in facts:
+            error = facts["test"]["top_10"]["error"]
+            asked = f" for {calibration.purpose}" if calibration.purpose else ""
+            words.append(f"probabilities typed words → items{asked}: off by {error:.3f} on average in the top 10")
     for line in words:
         say(messages, line)

@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from diptych.arrays import Booleans, Integers
 from diptych.data.dataset import SPLITS, Dataset
 from diptych.errors import DataError
 
@@ -34,27 +36,51 @@ def info(
 
 
 def facts(dataset: Dataset) -> dict[str, Any]:
-    """Everything `info` shows, as JSON values."""
-    parts = {name: dataset.split(name) for name in SPLITS}
-    counts = {name: part.labels.class_counts().tolist() for name, part in parts.items()}
+    """Everything `info` shows, as JSON values; an image and its text are one item, even where they are two rows."""
+    documents = np.unique(dataset.everything.documents, return_inverse=True)[1]
+    count = int(documents.max(initial=-1)) + 1
+    split_of = np.asarray([SPLITS.index(split) for split in dataset.splits], dtype=np.int64)
+    labelled, codes = _classes_of_documents(dataset, documents)
+    split_of_document = np.zeros(count, dtype=np.int64)
+    split_of_document[documents] = split_of
+    has = {name: _any_of(documents, dataset.has(name), count) for name in dataset.modalities}
+    in_split = {name: split_of_document == number for number, name in enumerate(SPLITS)}
     return {
         "name": dataset.name,
         "path": str(dataset.path),
         "fingerprint": dataset.fingerprint,
-        "items": len(dataset),
-        "splits": {name: len(part) for name, part in parts.items()},
-        "labelled": {name: int(part.labels.is_labelled.sum()) for name, part in parts.items()},
+        "items": count,
+        "rows": len(dataset),
+        "splits": {name: int(here.sum()) for name, here in in_split.items()},
+        "labelled": {name: len(np.unique(labelled[here[labelled]])) for name, here in in_split.items()},
         "several_labels": not dataset.labels.is_single,
         "modalities": {
-            name: {"kind": m.kind, "dimension": m.dimension, "lacking": len(dataset) - m.items}
+            name: {"kind": m.kind, "dimension": m.dimension, "items": int(has[name].sum())}
+            | {"lacking": count - int(has[name].sum())}
             for name, m in dataset.modalities.items()
         },
+        "complete": int(np.logical_and.reduce(list(has.values())).sum()) if has else 0,
         "classes": {
-            name: {split: counts[split][code] for split in SPLITS} for code, name in enumerate(dataset.classes)
+            name: {split: int(here[labelled[codes == code]].sum()) for split, here in in_split.items()}
+            for code, name in enumerate(dataset.classes)
         },
         "metadata": dataset.metadata_columns,
         "source": dict(dataset.source),
     }
+
+
+def _any_of(documents: Integers, marked: Booleans, count: int) -> Booleans:
+    """Which documents have a row that is marked."""
+    found = np.zeros(count, dtype=np.bool_)
+    found[documents[marked]] = True
+    return found
+
+
+def _classes_of_documents(dataset: Dataset, documents: Integers) -> tuple[Integers, Integers]:
+    """The documents that have a class, and which, once each, on whichever of their rows it stands."""
+    rows, codes = dataset.labels.matrix.nonzero()
+    pairs = np.unique(np.stack([documents[rows], codes]), axis=1)
+    return np.asarray(pairs[0], dtype=np.int64), np.asarray(pairs[1], dtype=np.int64)
 
 
 def print_facts(dataset: Dataset, console: Console) -> None:
@@ -62,23 +88,27 @@ def print_facts(dataset: Dataset, console: Console) -> None:
     found = facts(dataset)
     console.print(f"[bold]{escape(found['name'])}[/bold]  {escape(found['path'])}", soft_wrap=True)
     several = ", some with several labels" if found["several_labels"] else ""
+    rows = f" in {found['rows']:,} rows" if found["rows"] != found["items"] else ""
     lines = {
-        "items": f"{found['items']:,}, {len(found['classes'])} classes{several}",
+        "items": f"{found['items']:,}{rows}, {len(found['classes'])} classes{several}",
         "train/val/test": "/".join(str(found["splits"][split]) for split in SPLITS),
         "labelled": "/".join(str(found["labelled"][split]) for split in SPLITS),
+        "with all modalities": f"{found['complete']:,}",
+        "metadata": ", ".join(name for name in found["metadata"] if name not in ("media", "text")) or "none",
         "fingerprint": found["fingerprint"],
     }
     for key, value in lines.items():
-        console.print(f"{key}: {value}", highlight=False, soft_wrap=True)
+        console.print(f"{key}: {escape(value)}", highlight=False, soft_wrap=True)
     console.print(_modality_table(found))
     if found["classes"]:
         console.print(_class_table(found))
 
 
 def _modality_table(found: dict[str, Any]) -> Table:
-    table = Table("modality", "kind", "dimension", "items lacking it", title_justify="left")
+    table = Table("modality", "kind", "dimension", "items", "items lacking it", title_justify="left")
     for name, modality in found["modalities"].items():
-        table.add_row(name, modality["kind"], f"{modality['dimension']}-d", str(modality["lacking"]))
+        counts = f"{modality['items']:,}", f"{modality['lacking']:,}"
+        table.add_row(name, modality["kind"], f"{modality['dimension']}-d", *counts)
     return table
 
 

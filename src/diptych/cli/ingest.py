@@ -1,4 +1,4 @@
-"""`diptych ingest`: from pictures and a table of texts to a dataset."""
+"""`diptych ingest`: from images and texts to a dataset."""
 
 from functools import partial
 from pathlib import Path
@@ -7,22 +7,24 @@ from typing import Annotated
 import typer
 
 from diptych.cli.ingest_display import run_shown
+from diptych.cli.literals import split_names
+from diptych.cli.options import AsJson
 from diptych.errors import ConfigError
+from diptych.features import DEFAULT_FEATURES
 from diptych.ingest import IngestOptions, SplitShares
 from diptych.ingest import ingest as run_ingest
 from diptych.ingest.items import Captions
 from diptych.ingest.options import OnBroken
 
-_DEFAULTS = {"image": "nuswide", "text": "bow:3000"}
-
 
 def ingest(
     pairs: Annotated[
-        Path, typer.Argument(metavar="PAIRS", help="CSV, TSV, JSON lines or Parquet, or a folder of classes' folders.")
+        Path,
+        typer.Argument(metavar="PATH", help="A CSV, TSV, JSON or Parquet table, or a folder or archive of images."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DATASET", help="The folder to make.")],
     images: Annotated[
-        Path | None, typer.Option("--images", metavar="ROOT", help="Folder, tar or zip with the pictures.")
+        Path | None, typer.Option("--images", metavar="ROOT", help="Folder, tar or zip with the images.")
     ] = None,
     image_features: Annotated[
         list[str] | None, typer.Option("--image-features", metavar="NAME", help="Several stand side by side.")
@@ -30,11 +32,18 @@ def ingest(
     text_features: Annotated[
         list[str] | None, typer.Option("--text-features", metavar="NAME", help="Several stand side by side.")
     ] = None,
-    image_column: Annotated[str | None, typer.Option("--image-column", help="The picture's path; - for none.")] = None,
-    text_column: Annotated[str | None, typer.Option("--text-column", help="Text or captions; - for none.")] = None,
+    image_column: Annotated[
+        str | None, typer.Option("--image-column", help="The image's path, name or address; - for none.")
+    ] = None,
+    text_column: Annotated[
+        list[str] | None, typer.Option("--text-column", help="Text or captions; several are joined; - for none.")
+    ] = None,
     label_column: Annotated[str | None, typer.Option("--label-column", help="The class; - for none.")] = None,
     split_column: Annotated[str | None, typer.Option("--split-column", help="train, val or test; - for none.")] = None,
     id_column: Annotated[str | None, typer.Option("--id-column", help="A unique id; - for none.")] = None,
+    drop_columns: Annotated[
+        str | None, typer.Option("--drop-columns", metavar="A,B", help="Other columns not to keep; all for every one.")
+    ] = None,
     captions: Annotated[
         Captions, typer.Option("--captions", help="Several captions: one text, the first, or an item each.")
     ] = "join",
@@ -54,23 +63,27 @@ def ingest(
         int | None, typer.Option("--workers", min=0, help="Parallel processes; all cores by default, 0 for this one.")
     ] = None,
     fit_pictures: Annotated[
-        int, typer.Option("--fit-pictures", min=1, help="Training pictures that features learn from at most.")
+        int, typer.Option("--fit-pictures", min=1, help="Training images that features learn from at most.")
     ] = 2000,
     max_pixels: Annotated[
-        int, typer.Option("--max-pixels", min=1, help="Pictures that claim more are broken.")
+        int, typer.Option("--max-pixels", min=1, help="Images that claim more are broken.")
     ] = 100_000_000,
     max_bytes: Annotated[int, typer.Option("--max-bytes", min=1, help="Larger files are broken.")] = 200 * 2**20,
     on_broken: Annotated[
-        OnBroken, typer.Option("--on-broken", help="Skip broken pictures and list them, or stop at the first.")
+        OnBroken, typer.Option("--on-broken", help="Skip broken images and list them, or stop at the first.")
     ] = "skip",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is already there.")] = False,
+    reuse: Annotated[
+        bool, typer.Option("--reuse/--no-reuse", help="Take rows that earlier ingests made of the same files.")
+    ] = True,
+    as_json: AsJson = False,
 ) -> None:
-    """Make a dataset of pictures and texts, with features fitted on its training items.
+    """Make a dataset of images and texts; what is what is guessed by names and by content, and shown.
 
     An interrupted run is taken up by the same command, and its result is the same to the byte.
     """
-    columns = {"image": image_column, "text": text_column, "label": label_column, "split": split_column}
-    columns["id"] = id_column
+    columns: dict[str, str | list[str] | None] = {"image": image_column, "text": text_column, "label": label_column}
+    columns |= {"split": split_column, "id": id_column}
     if pipeline is not None and (image_features or text_features):
         raise ConfigError("--pipeline brings its features along; give it or name features, not both.")
     given = {"image": image_features, "text": text_features}
@@ -78,8 +91,9 @@ def ingest(
         pairs=pairs,
         out=out,
         images=images,
-        features={medium: "+".join(given[medium] or [default]) for medium, default in _DEFAULTS.items()},
-        columns={part: column for part, column in columns.items() if column is not None},
+        features={medium: "+".join(given[medium] or [default]) for medium, default in DEFAULT_FEATURES.items()},
+        columns={part: column for part, column in columns.items() if column},
+        drop_columns=split_names(drop_columns or ""),
         captions=captions,
         label_separator=label_separator,
         missing_label=missing_label,
@@ -93,5 +107,6 @@ def ingest(
         max_bytes=max_bytes,
         on_broken=on_broken,
         overwrite=overwrite,
+        reuse=reuse,
     )
-    run_shown(partial(run_ingest, options), workers)
+    run_shown(partial(run_ingest, options), workers, as_json=as_json)

@@ -16,6 +16,7 @@ from diptych.cli.embed import embed
 from diptych.cli.embed_file import embed_file
 from diptych.cli.evaluate import evaluate
 from diptych.cli.export import export
+from diptych.cli.features import features
 from diptych.cli.fit import fit
 from diptych.cli.index_ import index
 from diptych.cli.info import info
@@ -27,6 +28,7 @@ from diptych.cli.remove import remove
 from diptych.cli.reproduce import reproduce
 from diptych.cli.search import search
 from diptych.cli.serve import serve
+from diptych.cli.up import up
 from diptych.errors import DiptychError
 
 app = typer.Typer(
@@ -38,7 +40,22 @@ app = typer.Typer(
 )
 app.add_typer(import_.app, name="import")
 app.add_typer(sample.app, name="sample")
-for command in (info, ingest, probe, compare, curve, fit, evaluate, embed, embed_file, methods, demo, reproduce):
+for command in (
+    up,
+    info,
+    ingest,
+    probe,
+    compare,
+    curve,
+    fit,
+    evaluate,
+    embed,
+    embed_file,
+    methods,
+    features,
+    demo,
+    reproduce,
+):
     app.command()(command)
 for finished in (export, card):
     app.command()(finished)

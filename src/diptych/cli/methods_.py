@@ -39,10 +39,11 @@ def describe(name: str) -> dict[str, Any]:
         method = registry.method_class(name)
     except (DiptychError, ImportError) as error:
         return head | {"problem": str(error)}
-    uses = ["pairs"] + ["labels"] * method.uses_labels + ["unlabelled features"] * method.uses_unlabelled
+    uses = ["pairs"] * method.uses_pairs + ["labels"] * method.uses_labels
+    uses += ["unlabelled features"] * method.uses_unlabelled
     defaults = {**method.parameter_defaults(), **registry.entry(name).defaults}
     return head | {
-        "uses": " + ".join(uses),
+        "uses": " + ".join(uses) or "nothing",
         "stochastic": method.stochastic,
         "max_modalities": method.max_modalities,
         "citation": method.citation,

@@ -1,4 +1,4 @@
-"""`diptych sample`: pictures and texts that installed packages hold, as files to ingest."""
+"""`diptych sample`: images and texts that installed packages hold, as files to ingest."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,19 +13,19 @@ from diptych.ingest.samples.emoji import LEAST_SIZE, MOST_SIZE
 from diptych.ingest.samples.emoji_licence import CREDIT
 from diptych.processes import usable_cores
 
-app = typer.Typer(help="Write a sample of pictures and texts to try things on.", no_args_is_help=True)
+app = typer.Typer(help="Write a sample of images and texts to try things on.", no_args_is_help=True)
 
 
 @app.callback()
 def _several() -> None:
-    """Write a sample of pictures and texts to try things on."""
+    """Write a sample of images and texts to try things on."""
 
 
 @app.command()
 def emoji(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write; run again to go on.")],
     size: Annotated[
-        int, typer.Option("--size", min=LEAST_SIZE, max=MOST_SIZE, help="Width and height of the pictures in pixels.")
+        int, typer.Option("--size", min=LEAST_SIZE, max=MOST_SIZE, help="Width and height of the images in pixels.")
     ] = 160,
     language: Annotated[
         list[str] | None,
@@ -37,7 +37,7 @@ def emoji(
         int | None, typer.Option("--workers", min=0, help="Parallel processes; all cores by default, 0 for this one.")
     ] = None,
 ) -> None:
-    """Write emoji: pictures, names and keywords, with groups as classes and twins kept in one split."""
+    """Write emoji: images, names and keywords, with groups as classes and twins kept in one split."""
     messages = Console(stderr=True)
     try:
         with work_display_for(messages) as display:
@@ -54,11 +54,11 @@ def emoji(
         messages.print("stopped; the same command goes on from here.")
         raise typer.Exit(130) from None
     tell_sample(made, messages)
-    typer.echo(f"next: diptych ingest {made.pairs} --out DATASET")
+    typer.echo(f"next: diptych up {made.pairs}")
 
 
 def tell_sample(made: EmojiSample, console: Console) -> None:
-    """Say what was written, and whose pictures they are."""
+    """Say what was written, and whose images they are."""
     kept = made.items - made.drawn
     words = f"{made.items:,} emoji in {made.folder}" + (f", {kept:,} kept from before" if kept else "")
     for line in (words, CREDIT):

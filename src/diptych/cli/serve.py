@@ -12,6 +12,7 @@ from diptych.cli.saying import say
 from diptych.cli.search import ServerUrl
 from diptych.errors import ConfigError
 from diptych.search.keeper import URL_VARIABLE
+from diptych.up.http_client import shown_address
 
 
 def serve(
@@ -31,9 +32,25 @@ def serve(
         float | None, typer.Option("--rate", metavar="N", help="Requests a second that one client may make for long.")
     ] = None,
     max_upload: Annotated[
-        float, typer.Option("--max-upload", metavar="MB", help="The largest picture that is read.")
+        float, typer.Option("--max-upload", metavar="MB", help="The largest image that is read.")
     ] = 20.0,
-    max_pixels: Annotated[int, typer.Option("--max-pixels", min=1, help="Of a picture at most.")] = 50_000_000,
+    max_pixels: Annotated[int, typer.Option("--max-pixels", min=1, help="Of an image at most.")] = 50_000_000,
+    trust_proxy: Annotated[
+        str | None,
+        typer.Option(
+            "--trust-proxy",
+            metavar="ADDRESSES",
+            help="Proxies whose word is taken for where a request comes from, such as 127.0.0.1 or 10.0.0.0/8.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="A name that a server without a read key answers to, besides this machine's own; * for any.",
+        ),
+    ] = None,
     url: ServerUrl = None,
     shutdown: Annotated[
         float, typer.Option("--shutdown", metavar="S", help="Seconds that accepted requests have to finish.")
@@ -54,6 +71,8 @@ def serve(
         rate_per_second=rate,
         max_upload_bytes=int(max_upload * 2**20),
         max_pixels=max_pixels,
+        trust_proxy=trust_proxy,
+        allow_hosts=(host, *(allow_host or ())),
         shutdown_s=shutdown,
         workers=workers,
     )
@@ -61,15 +80,10 @@ def serve(
         os.environ[URL_VARIABLE] = url  # for the workers too
     check_place(index, host, port)
     messages = Console(stderr=True)
-    say(messages, f"serving {index} at {_address(host, port)} (stop with Ctrl-C)")
+    say(messages, f"serving {index} at {shown_address(host, port)} (stop with Ctrl-C)")
     if not _is_loopback(host) and read_key is None:
         say(messages, "anybody who can reach this machine may search; give --read-key to ask for a key.")
     serve_index(index, settings, host, port)
-
-
-def _address(host: str, port: int) -> str:
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -9,7 +9,27 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from diptych.experiments import show_seconds
+
 _QUIET_SECONDS = 15.0
+_LEAST_KNOWN_S, _LEAST_LEFT_S = 1.0, 3.0
+"""How long a stage has to run before its end is estimated, and how far off that has to be to be told."""
+
+
+class TimeLeft:
+    """How long each stage will still take, from what was done since it was first heard of."""
+
+    def __init__(self) -> None:
+        self._began: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> str:
+        """The rest of a stage in words, such as ", about 2 min left"; nothing where that is not known."""
+        now = time.monotonic()
+        began, before = self._began.setdefault(stage, (now, done))
+        if now - began < _LEAST_KNOWN_S or done <= before:
+            return ""
+        seconds = (now - began) / (done - before) * (total - done)
+        return f", about {show_seconds(seconds)} left" if seconds > _LEAST_LEFT_S else ""
 
 
 class PlainWorkDisplay:
@@ -18,6 +38,7 @@ class PlainWorkDisplay:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._last = time.monotonic()
+        self.left = TimeLeft()
 
     def __enter__(self) -> Self:
         return self
@@ -27,10 +48,11 @@ class PlainWorkDisplay:
 
     def __call__(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
         """Say how far a stage is."""
+        left = self.left(stage, done, total)
         if time.monotonic() - self._last > _QUIET_SECONDS or (done == total and figures):
             self._last = time.monotonic()
             self._console.print(
-                escape(f"{stage}: {done:,}/{total:,}{show_figures(figures)}"), soft_wrap=True, highlight=False
+                escape(f"{stage}: {done:,}/{total:,}{show_figures(figures)}{left}"), soft_wrap=True, highlight=False
             )
 
 
@@ -55,7 +77,8 @@ class LiveWorkDisplay(PlainWorkDisplay):
         """Move the stage's bar."""
         if stage not in self._tasks:
             self._tasks[stage] = self._progress.add_task(escape(stage), total=total, figures="")
-        self._progress.update(self._tasks[stage], completed=done, total=total, figures=show_figures(figures))
+        shown = show_figures(figures) + self.left(stage, done, total)
+        self._progress.update(self._tasks[stage], completed=done, total=total, figures=shown)
 
 
 def show_figures(figures: Mapping[str, float] | None) -> str:

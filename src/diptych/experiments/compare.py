@@ -13,7 +13,7 @@ from diptych.data import Dataset
 from diptych.errors import ConfigError, DataError, DiptychError
 from diptych.experiments.evaluate_model import evaluate_model
 from diptych.experiments.markdown import render_markdown
-from diptych.experiments.planning import Run, plan
+from diptych.experiments.planning import Run, plan, suited
 from diptych.experiments.recipe import Recipe
 from diptych.experiments.report import render_report
 from diptych.experiments.results import Tally
@@ -43,7 +43,8 @@ def compare_methods(
     """Run a recipe on a dataset and keep every finished run, `results.json`, `results.md` and `report.html`.
 
     The three files are written anew after every run, so that a killed experiment leaves a readable part of them.
-    A method that fails is listed under "failures" and does not stop the others.
+    A method that fails is listed under "failures" and does not stop the others. Where all methods are asked for, one
+    that cannot be fitted on such data is listed under "left_out".
 
     Args:
         dataset: the dataset.
@@ -58,12 +59,15 @@ def compare_methods(
     unknown = [name for name in recipe.modalities or () if name not in dataset.modalities]
     if unknown:
         raise ConfigError(f"{dataset.path} has no modality '{unknown[0]}'; it has {', '.join(dataset.modalities)}.")
+    recipe, left_out = suited(dataset, recipe)
     folder, runs = Path(out), plan(recipe)
-    tally = Tally(dataset, recipe, runs)
+    tally = Tally(dataset, recipe, runs, left_out)
     with locked(folder):
         bench = _Bench(dataset, recipe, RunStore(folder / "runs"), watcher or Watcher(), fresh)
         bench.store.sweep()
         bench.watcher.planned(runs)
+        for name, reason in left_out.items():
+            bench.watcher.left_out(name, reason)
         for run in runs:
             outcome = _run(bench, run)
             if isinstance(outcome, FinishedRun):

@@ -18,7 +18,7 @@ from diptych.evaluation import (
     evaluate_instances,
     normalise,
 )
-from diptych.evaluation.checks import Rows
+from diptych.evaluation.inputs import Rows
 from diptych.experiments.judging import Judged, Relevance, direction_name, judge
 from diptych.experiments.measured_spaces import MeasuredSpaces, spaces_in_words
 from diptych.methods.base import Method

@@ -42,6 +42,7 @@ def render_markdown(results: Mapping[str, Any]) -> str:
             )
         )
     lines += [f"\n{_plain(note)}." for note in space_notes(results)]
+    lines += [f"\n`{_plain(name)}` was left out: {_plain(why)}." for name, why in results.get("left_out", {}).items()]
     lines += [f"\n`{_plain(name)}` failed: {_plain(reason)}" for name, reason in results["failures"].items()]
     return "\n".join(lines) + "\n"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from diptych.data import Protocol
+from diptych.data import Dataset, Protocol
 from diptych.errors import ConfigError, DiptychError
 from diptych.experiments.recipe import Recipe
 from diptych.methods import registry
@@ -51,6 +51,28 @@ def plan(recipe: Recipe) -> list[Run]:
         ConfigError: for a parameter that its method does not have.
     """
     return [run for name in recipe.method_names for run in _runs(name, recipe)]
+
+
+def suited(dataset: Dataset, recipe: Recipe) -> tuple[Recipe, dict[str, str]]:
+    """A recipe for all methods without those that cannot be fitted on a dataset; one with names stays as it is.
+
+    Returns:
+        The recipe, and why each method was left out.
+    """
+    if recipe.methods:
+        return recipe, {}
+    names = recipe.modalities or tuple(dataset.modalities)
+    widths = {name: dataset.modalities[name].dimension for name in names if name in dataset.modalities}
+    left_out = {}
+    for name in recipe.method_names:
+        try:
+            problem = registry.method_class(name).unsuited(widths)
+        except (DiptychError, ImportError):
+            continue  # it is reported as failed when its turn comes
+        if problem is not None:
+            left_out[name] = problem
+    kept = tuple(name for name in recipe.method_names if name not in left_out)
+    return replace(recipe, methods=kept) if left_out else recipe, left_out
 
 
 def _runs(name: str, recipe: Recipe) -> Sequence[Run]:

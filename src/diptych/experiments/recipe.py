@@ -28,7 +28,7 @@ class Recipe:
     """One experiment.
 
     Attributes:
-        methods: the methods' names, in order; empty for all.
+        methods: the methods' names, in order; empty for all (but `auto`, which fits one of them).
         seeds: the seeds of everything random.
         split: the split to score on.
         modalities: the modalities to join; None for all of the dataset's.
@@ -63,8 +63,8 @@ class Recipe:
 
     @property
     def method_names(self) -> tuple[str, ...]:
-        """The methods to run: those named, or every one the registry knows."""
-        return self.methods or tuple(registry.names())
+        """The methods to run: those named, or every one that is not merely a choice among the others."""
+        return self.methods or tuple(registry.comparable_names())
 
 
 def load_recipe(path: str | Path) -> Recipe:

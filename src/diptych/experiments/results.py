@@ -1,11 +1,11 @@
 """The result of an experiment so far, as the dictionary that becomes `results.json`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from diptych.data import Dataset, Protocol
+from diptych.data import Dataset, Partition, Protocol
 from diptych.experiments.averaging import item_scores
 from diptych.experiments.blocks import fit_block, merged_directions, plain_json, score_blocks
 from diptych.experiments.comparisons import Comparisons
@@ -19,7 +19,9 @@ from diptych.experiments.run_store import FinishedRun
 class Tally:
     """Collect finished and failed runs, and say at any time what is known."""
 
-    def __init__(self, dataset: Dataset, recipe: Recipe, runs: Sequence[Run]) -> None:
+    def __init__(
+        self, dataset: Dataset, recipe: Recipe, runs: Sequence[Run], left_out: Mapping[str, str] | None = None
+    ) -> None:
         self._names = list(recipe.method_names)
         self._waiting = list(runs)
         self._finished: dict[str, list[FinishedRun]] = {}
@@ -36,6 +38,7 @@ class Tally:
             | {"mrr": partner_chance(judged), "relevance": judged.relevance, "notes": list(judged.notes)},
             "protocol": _describe_protocol(recipe),
         }
+        self._left_out = dict(left_out or {})
         self._environment = describe_environment()
 
     def finish(self, done: FinishedRun) -> None:
@@ -64,6 +67,7 @@ class Tally:
             "methods": {name: self._blocks[name] for name in self._names if name in self._blocks},
             "comparisons": self._comparisons.against_best(self._items),
             "failures": {name: "; ".join(dict.fromkeys(self._failed[name])) for name in self._failed},
+            "left_out": self._left_out,
             "pending": [run.name for run in self._waiting],
             "environment": self._environment,
         }
@@ -98,8 +102,10 @@ def _describe_dataset(dataset: Dataset, split: str, modalities: Sequence[str]) -
         "name": dataset.name,
         "fingerprint": dataset.fingerprint,
         "items": len(dataset),
+        "documents": _documents(dataset.everything),
         "classes": list(dataset.classes),
         "splits": {name: int(np.count_nonzero(dataset.splits == name)) for name in ("train", "val", "test")},
+        "split_documents": {name: _documents(dataset.split(name)) for name in ("train", "val", "test")},
         "modalities": {
             name: {
                 "kind": dataset.modalities[name].kind,
@@ -109,6 +115,11 @@ def _describe_dataset(dataset: Dataset, split: str, modalities: Sequence[str]) -
             for name in modalities
         },
     }
+
+
+def _documents(part: Partition) -> int:
+    """How many things the items are of: an image and its text may be two items of one document."""
+    return len(np.unique(part.documents))
 
 
 def _describe_protocol(recipe: Recipe) -> dict[str, Any]:

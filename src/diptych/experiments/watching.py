@@ -14,6 +14,9 @@ class Watcher:
     def planned(self, runs: Sequence[Run]) -> None:
         """These runs will be done, in this order."""
 
+    def left_out(self, method: str, reason: str) -> None:
+        """A method takes no part, because it cannot be fitted on such data."""
+
     def started(self, run: Run, because: str | None) -> None:
         """A run is being fitted; `because` says why a stored one does not serve, if there is one."""
 

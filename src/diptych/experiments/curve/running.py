@@ -12,7 +12,7 @@ from diptych.experiments.curve.markdown import render_curve_markdown
 from diptych.experiments.curve.results import CurveTally
 from diptych.experiments.curve.steps import steps_of
 from diptych.experiments.curve.watching import StepWatcher, in_step
-from diptych.experiments.planning import plan
+from diptych.experiments.planning import plan, suited
 from diptych.experiments.recipe import Recipe
 from diptych.experiments.watching import Watcher
 
@@ -47,11 +47,14 @@ def label_curve(
         The content of `curve.json`.
     """
     folder, counts, told = Path(out), sorted_counts(labels_per_class), watcher or Watcher()
+    recipe, left_out = suited(dataset, recipe)
     steps = steps_of(recipe, counts, compare_propagation=compare_propagation)
     runs = [in_step(run, step.words) for step in steps for run in plan(step.recipe)]
     tally = CurveTally(recipe, counts, [kept_labels(dataset, count, recipe.seeds) for count in counts], steps)
     with locked(folder):
         told.planned(runs)
+        for name, reason in left_out.items():
+            told.left_out(name, reason)
         for step in steps:
             place = folder / step.folder
             done = compare_methods(dataset, step.recipe, place, fresh=fresh, watcher=StepWatcher(told, step.words))

@@ -1,0 +1,168 @@
+"""From files to an index that is ready to be searched: only the steps that are not done yet."""
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from diptych.data import Dataset
+from diptych.errors import DataError, DiptychError
+from diptych.ingest import Ingested, IngestOptions, Problem, ingest
+from diptych.methods import Method, create, load_model, model_fingerprint, save_model
+from diptych.progress import Progress
+from diptych.search import Built, Searcher, build_index
+from diptych.up.changes import Changes, changes_since, reason_to_fit_again
+from diptych.up.folder import SearchFolder
+from diptych.up.manifest import Manifest
+from diptych.up.source import Source
+from diptych.up.syncing import sync
+
+
+class Audience(Protocol):
+    """Who is told what happens while a search is made."""
+
+    def step(self, name: str, why: str) -> AbstractContextManager[Progress]:
+        """A step begins; what the context gives is told how far it is."""
+
+    def kept(self, what: str) -> None:
+        """Something was there already and is kept."""
+
+    def ingested(self, made: Ingested) -> None:
+        """The dataset is made."""
+
+    def fitted(self, model: Method) -> None:
+        """The model is fitted."""
+
+    def indexed(self, built: Built) -> None:
+        """The index is built."""
+
+    def synced(self, changes: Changes) -> None:
+        """The index was brought in step with the source."""
+
+    def problem(self, problem: Problem) -> None:
+        """An item or one side of it could not be added."""
+
+
+def make_ready(
+    folder: SearchFolder, source: Source, options: IngestOptions, audience: Audience, *, workers: int = 0
+) -> None:
+    """Do what is missing between the source and an index of it; when nothing is, return at once.
+
+    Each step is whole or not done, and goes on where an earlier call was killed. What was ingested, fitted and indexed
+    before is kept unless the items have changed too much (`reason_to_fit_again`); smaller changes go into the index
+    that is there.
+
+    Args:
+        folder: where everything is kept; claimed by the caller.
+        source: the items there are.
+        options: how the source is ingested.
+        audience: told what happens.
+        workers: parallel processes; 0 works in this one.
+
+    Raises:
+        DataError: when the folder holds the search of another source, or no item has a text or none an image.
+    """
+    _check_sides(source)
+    with Manifest(folder.manifest) as manifest:
+        _check_source(folder, source, manifest)
+        dataset = _dataset(folder, source, options, manifest, audience, workers)
+        if not _is_index_of(folder, dataset):
+            _model(folder, dataset, audience)
+            _index(folder, dataset, manifest, audience)
+        elif not manifest.indexed():
+            manifest.built()  # a kill came between the index and the note of it
+        changes = changes_since(manifest.indexed(), source.items)
+        if changes:
+            with (
+                audience.step("index", str(changes)) as progress,
+                Searcher.open(folder.index, writable=True) as searcher,
+            ):
+                sync(changes, source, searcher, manifest, problem=audience.problem, progress=progress)
+            audience.synced(changes)
+
+
+def _check_sides(source: Source) -> None:
+    """Say before any work what no model can be fitted on after it."""
+    if not any(item.text is not None for item in source.items.values()):
+        raise DataError(
+            f"no item of {source.path} has a text, so words could find nothing; put text files beside the images "
+            "(x.txt for x.jpg), name the files for what they show, or give a table with a column of texts."
+        )
+    if not any(item.image is not None for item in source.items.values()):
+        raise DataError(
+            f"no item of {source.path} has an image that is there; give a column with the names of images, and put the "
+            "images into the folder of the table."
+        )
+
+
+def _check_source(folder: SearchFolder, source: Source, manifest: Manifest) -> None:
+    path = str(source.path.resolve())
+    known = manifest.fact("source")
+    if known is not None and known != path:
+        raise DataError(f"{folder.path} holds the search of {known}; choose another folder with --out.")
+    manifest.note("source", path)
+
+
+def _dataset(
+    folder: SearchFolder, source: Source, options: IngestOptions, manifest: Manifest, audience: Audience, workers: int
+) -> Dataset:
+    """The dataset to search: the one that is there as long as its model serves, else a new one."""
+    kept = _opened(folder)
+    if kept is not None and kept.fingerprint != manifest.fact("dataset") and manifest.is_planned():
+        manifest.ingested(kept.fingerprint)  # a kill came between the dataset and the note of it
+    why = ""
+    if kept is not None and kept.fingerprint == manifest.fact("dataset"):
+        reason = reason_to_fit_again(manifest.fitted(), source.items)
+        if reason is None:
+            audience.kept(f"the features of {len(kept):,} items")
+            return kept
+        why = f"again, for {reason}"
+    with audience.step("features", why) as progress:
+        # The source was read before: what changes from here on counts as changed, and is written once more.
+        manifest.plan(source.items)
+        made = ingest(options, workers=workers, progress=progress)
+    manifest.ingested(made.dataset.fingerprint)
+    audience.ingested(made)
+    return made.dataset
+
+
+def _model(folder: SearchFolder, dataset: Dataset, audience: Audience) -> None:
+    if _is_model_of(folder, dataset):
+        audience.kept("the model")
+        return
+    with audience.step("model", "") as progress:
+        model = create("auto").fit(dataset, progress=progress)
+    save_model(model, folder.model, overwrite=True)
+    audience.fitted(model)
+
+
+def _index(folder: SearchFolder, dataset: Dataset, manifest: Manifest, audience: Audience) -> None:
+    with audience.step("index", "") as progress:
+        built = build_index(folder.model, dataset, folder.index, overwrite=True, progress=progress)
+    manifest.built()
+    audience.indexed(built)
+
+
+def _opened(folder: SearchFolder) -> Dataset | None:
+    if not folder.dataset.exists():
+        return None
+    try:
+        return Dataset.open(folder.dataset)
+    except DiptychError:
+        return None
+
+
+def _is_model_of(folder: SearchFolder, dataset: Dataset) -> bool:
+    try:
+        return bool(load_model(folder.model).record_["dataset"]["fingerprint"] == dataset.fingerprint)
+    except (DiptychError, KeyError):
+        return False
+
+
+def _is_index_of(folder: SearchFolder, dataset: Dataset) -> bool:
+    """Whether the index is there, of this dataset and of the model that is there."""
+    try:
+        with Searcher.open(folder.index) as searcher:
+            known = searcher.info()
+        found = known["model"]["fingerprint"], known["dataset"]["fingerprint"]
+        return bool(found == (model_fingerprint(folder.model), dataset.fingerprint))
+    except DiptychError:
+        return False

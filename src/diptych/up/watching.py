@@ -1,0 +1,142 @@
+"""Notice that a table, a folder or an archive has changed: woken by the system where it tells, by looking elsewhere."""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from diptych.up.source import Source
+
+_SETTLED_S = 0.8
+"""A source that has not changed for so long is taken as written; half a file is then rare, and mended when it grows."""
+_LOOK_S, _SAFETY_S = 1.0, 10.0
+"""How often files are looked at where the system does not tell of changes, and where it does, for some it misses."""
+_COST = 20
+"""Looking takes at most one part in so many of the time, however many files there are."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The files that decide what a source gives.
+
+    Attributes:
+        root: a folder of which everything counts; None for a table or an archive.
+        files: the files that count by themselves: the table, the archive, the images a table names, there or not.
+        without: a folder whose files do not count.
+    """
+
+    root: Path | None
+    files: frozenset[Path]
+    without: Path
+
+    @classmethod
+    def of(cls, source: Source, without: Path) -> "Watched":
+        """What a source that was read depends on."""
+        path, images = source.path.resolve(), source.images.resolve()
+        if path.is_dir():
+            return cls(path, frozenset() if images.is_dir() else frozenset([images]), without.resolve())
+        files = {path}
+        if images.is_dir():
+            files |= {images / place.name for place in source.plan.places}
+            files |= {images / item.picture for item in source.plan.items if item.picture}
+        else:
+            files.add(images)
+        return cls(None, frozenset(files), without.resolve())
+
+    def stamp(self) -> str:
+        """Changes when a file comes, goes or is written."""
+        digest = hashlib.blake2b(digest_size=16)
+        # A file that comes into a folder changes the folder, and may be one that the table knows by its name alone.
+        folders = self.folders() if self.root is None else []
+        for file in sorted([*self.files, *folders, *self._below_root()]):
+            try:
+                facts = file.stat()
+            except (OSError, ValueError):
+                continue  # a name that is no file's, or a file that is not there
+            digest.update(f"{file}\0{facts.st_size}\0{facts.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+    def folders(self) -> list[Path]:
+        """The folders in which changes happen."""
+        if self.root is not None:
+            return [self.root]
+        return sorted({parent for parent in (file.parent for file in self.files) if parent.is_dir()})
+
+    def _below_root(self) -> Iterator[Path]:
+        if self.root is None:
+            return
+        for folder, folders, names in os.walk(self.root):
+            here = Path(folder)
+            folders[:] = [name for name in folders if not name.startswith(".") and here / name != self.without]
+            for name in names:
+                if not name.startswith("."):
+                    yield here / name
+
+
+def wait_for_change(watched: Watched, stamp: str, ending: threading.Event) -> bool:
+    """Wait until a source differs from its stamp and has settled; False if `ending` comes first.
+
+    Args:
+        watched: what to look at.
+        stamp: of the source when it was last read.
+        ending: ends the wait.
+    """
+    for _ in _wakes(watched, ending):
+        found = watched.stamp()
+        if found == stamp:
+            continue
+        while not ending.wait(_SETTLED_S):
+            before, found = found, watched.stamp()
+            if found == before:
+                return True
+    return False
+
+
+def _wakes(watched: Watched, ending: threading.Event) -> Iterator[None]:
+    """Yield whenever it is worth looking, at once for the first time, until `ending`."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        yield from _polls(watched, ending, _LOOK_S)
+        return
+    pause = _pause(watched, _SAFETY_S)
+    try:
+        changes = watch(
+            *watched.folders(),
+            watch_filter=lambda change, name: not Path(name).is_relative_to(watched.without),
+            debounce=400,
+            step=100,
+            stop_event=ending,
+            rust_timeout=int(pause * 1000),
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            recursive=watched.root is not None,
+            ignore_permission_denied=True,
+        )
+        yield  # what changed before the watch began is found by looking
+        for _ in changes:
+            yield
+    except OSError:  # no more watches to be had, or a folder that is gone: looking still works
+        yield from _polls(watched, ending, _LOOK_S)
+
+
+def _polls(watched: Watched, ending: threading.Event, seconds: float) -> Iterator[None]:
+    pause = _pause(watched, seconds)
+    yield
+    while not ending.wait(pause):
+        yield
+
+
+def _pause(watched: Watched, least: float) -> float:
+    """How long to wait between looks, given what one costs."""
+    return max(least, _COST * timed(watched.stamp))
+
+
+def timed(call: Callable[[], object]) -> float:
+    """How many seconds a call takes."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
