@@ -62,6 +62,7 @@ def measure_ingest(folder: Path, features: str) -> dict[str, float]:
         columns={"text": "-"},
         fit_pictures=200,
         overwrite=True,
+        reuse=False,
     )
     items = ingest(options, workers=WORKERS, progress=watch).report.items
     return {

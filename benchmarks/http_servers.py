@@ -12,7 +12,10 @@ from pydantic import BaseModel
 from diptych.index import Identity, Maker, create_index
 from diptych.search.answering import Answerer
 from diptych.search.calibration import Calibration
+from diptych.search.listing import Lister
 from diptych.search.probability_map import ProbabilityMap
+from diptych.search.spaces import IndexSpaces
+from diptych.search.wording import Wording
 from diptych.serving import create_app
 
 VECTORS = "vectors.npy"
@@ -77,7 +80,9 @@ class VectorSearcher:
         self._index.optimise()
         calibration = Calibration(maps={("image", "image"): ProbabilityMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))})
         words_are_not_asked: Any = None
-        answerer = Answerer(self._index, words_are_not_asked, calibration, ("image",), maker)
+        lister = Lister(self._index, None, maker, IndexSpaces())
+        wording = Wording(words_are_not_asked, None, None)
+        answerer = Answerer(lister, words_are_not_asked, calibration, ("image",), wording)
         self.answer_many = answerer.answer_many
 
     def close(self) -> None:

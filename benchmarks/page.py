@@ -74,7 +74,8 @@ def write_page() -> None:
 
 def render() -> str:
     """The page."""
-    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))}
+    measured = [path for path in sorted(RESULTS.glob("*.json")) if (HERE / f"bench_{path.stem}.py").exists()]
+    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in measured}
     lines = [
         "# Speed",
         "",

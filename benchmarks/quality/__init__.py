@@ -1,0 +1,1 @@
+"""Search quality: typed queries with judged answers, for every way of searching."""
