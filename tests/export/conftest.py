@@ -2,6 +2,7 @@
 
 import pytest
 
+import synthetic
 from diptych.data import Dataset
 from diptych.methods import create, method_class, save_model
 
@@ -29,3 +30,9 @@ def saved(tmp_path_factory):
         return done[key]
 
     return fit
+
+
+@pytest.fixture(scope="session")
+def mixed_dataset(tmp_path_factory) -> Dataset:
+    """Texts with counts and dense columns side by side."""
+    return synthetic.write(tmp_path_factory.mktemp("data") / "mixed", synthetic.draft(mixed_text=True, seed=5))

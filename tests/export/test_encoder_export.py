@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("PIL", reason="the extra 'images' is not installed")
-from diptych.errors import DataError
+from diptych.errors import ConfigError, DataError
 from diptych.export import checking, encoder_export
 from diptych.export.encoder_export import export_pipeline
 from diptych.features import fit_pipeline
@@ -16,6 +16,7 @@ from diptych.features.image.onnx_encoder import OnnxExtractor
 from diptych.features.pipeline import FittedModality, Pipeline
 from diptych.features.text.sentence import SentenceExtractor
 from diptych.seeding import generator
+from features import encoder_folders
 
 PICTURES = list(generator(0, "encoder").integers(0, 256, (3, 20, 30, 3), dtype=np.uint8))
 
@@ -122,3 +123,27 @@ def test_parts_are_changed_wherever_they_are(pipeline) -> None:
     assert seen.count("OnnxExtractor") == 2 and {"Pipeline", "FittedModality"} <= set(seen)
     gone = changed_inside(pipeline, lambda part: "gone" if isinstance(part, OnnxExtractor) else part)
     assert gone.modalities["image"].extractor.parts[:2] == ("gone", "gone")
+
+
+def test_encoders_in_folders_travel_with_their_tokenizer(tmp_path) -> None:
+    pytest.importorskip("tokenizers")
+    folder = encoder_folders.clip_folder(tmp_path / "clip")
+    features = {medium: (medium, f"onnx:{folder}") for medium in ("image", "text")}
+    pipeline = fit_pipeline(features, {"image": (), "text": ()})
+    expected = pipeline("image", PICTURES), pipeline("text", ["red mug", "dog"])
+    export_pipeline(pipeline, tmp_path / "exported")
+    shutil.rmtree(folder)
+    document = (tmp_path / "exported" / "pipeline.json").read_text()
+    assert str(tmp_path) not in document
+    located, _ = load_located_pipeline(tmp_path / "exported")
+    np.testing.assert_array_equal(located("image", PICTURES), expected[0])
+    np.testing.assert_array_equal(located("text", ["red mug", "dog"]), expected[1])
+
+
+def test_weights_in_a_second_file_are_refused_with_the_way_out(tmp_path) -> None:
+    pytest.importorskip("tokenizers")
+    folder = encoder_folders.clip_folder(tmp_path / "clip")
+    (folder / "text_model.onnx_data").write_bytes(b"weights")
+    pipeline = fit_pipeline({"text": ("text", f"onnx:{folder}")}, {"text": ()})
+    with pytest.raises(ConfigError, match=r"keeps its weights in a second file, text_model.onnx_data.*single file"):
+        export_pipeline(pipeline, tmp_path / "exported")

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from diptych.export.onnx_file import to_onnx
-from diptych.export.traced import Traced
-from diptych.export.tracing import trace_steps
+from diptych.export.traced import Traced, trace_steps
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.freezing import frozen_towers
 from diptych.methods.deep.layers import Clip, EqualLength
@@ -28,7 +27,7 @@ SWITCHES = [
 
 @pytest.fixture(autouse=True, scope="module")
 def _tracers():
-    from diptych.export import layer_tracers, step_tracers, tower_tracers  # noqa: F401 - they register themselves
+    from diptych.export import method_tracers  # noqa: F401 - they register themselves
 
 
 def stored_rows(name, seed=4):

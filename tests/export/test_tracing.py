@@ -3,8 +3,7 @@
 import pytest
 
 from diptych.errors import ConfigError
-from diptych.export.traced import Traced
-from diptych.export.tracing import trace_method, trace_steps
+from diptych.export.traced import Traced, trace_method, trace_steps
 from diptych.methods import load_model
 from diptych.methods.cca import CCA
 

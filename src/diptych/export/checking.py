@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from diptych.arrays import Features, Floats, Singles
 from diptych.data import Dataset
-from diptych.data.modality import Kind
+from diptych.data.modality import Kind, kind_blocks
 from diptych.errors import DataError
 from diptych.features.contract import Picture
 from diptych.seeding import generator
@@ -88,6 +88,10 @@ class Check:
 
 def check_rows(kind: Kind, dimension: int, seed: int = 0) -> Singles:
     """Rows to compare on: empty ones, single columns, and random ones of many sizes."""
+    parts = kind_blocks(kind, dimension)
+    if len(parts) > 1:
+        rows = [check_rows(part.kind, part.width, seed) for part in parts]
+        return np.concatenate([each[: min(map(len, rows))] for each in rows], axis=1)
     random = generator(seed, "export", str(kind), str(dimension))
     single = np.zeros((_EACH, dimension))
     single[np.arange(_EACH), random.integers(dimension, size=_EACH)] = random.choice([1.0, 7.0, 1000.0], size=_EACH)

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from diptych.errors import ConfigError
 from diptych.export.checking import ENCODER_TOLERANCE, Check, check_pictures
-from diptych.export.whereabouts import without_folders
+from diptych.export.sanitise import without_folders
 from diptych.features import Pipeline
+from diptych.features.encoder_folder import weights_beside
 from diptych.features.exported_encoders import changed_inside
 from diptych.features.pipeline import FittedModality, save_pipeline
 from diptych.progress import Progress, silent
@@ -63,14 +65,28 @@ class _Exporter:
         match type(part).__name__:  # by name, for a pipeline of texts needs nothing of what these modules import
             case "CnnEncoder":
                 return self._network(part)
-            case "OnnxExtractor":
-                name = f"{Path(part.path).stem}-{part.sha256[:12]}.onnx"
-                shutil.copyfile(part.path, self.files / name)
-                return replace(part, path=name)
+            case "OnnxExtractor" | "FolderImageExtractor":
+                return replace(part, path=self._copied(part.path, part.sha256))
+            case "FolderTextExtractor":
+                rule = replace(part.rule, path=self._copied(part.rule.path, part.rule.sha256))
+                return replace(part, path=self._copied(part.path, part.sha256), rule=rule)
             case "SentenceExtractor":
                 why = f"the sentence encoder is the package {part.package}, which runs on torch"
                 self.done.needs_torch[self.modality] = why
         return part
+
+    def _copied(self, path: str, sha256: str) -> str:
+        """Copy a file beside the pipeline, under a name no other file has."""
+        source = Path(path)
+        beside = weights_beside(source)
+        if beside:
+            raise ConfigError(
+                f"{source} keeps its weights in a second file, {beside[0].name}, and cannot be exported; "
+                "write the encoder as a single file (onnx.save_model(onnx.load(FILE), FILE))."
+            )
+        name = f"{source.stem}-{sha256[:12]}{source.suffix}"
+        shutil.copyfile(source, self.files / name)
+        return name
 
     def _network(self, encoder: Any) -> Any:  # noqa: ANN401
         from diptych.features.image.cnn_graph import write_cnn_graph

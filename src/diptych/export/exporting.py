@@ -17,8 +17,8 @@ from diptych.errors import ConfigError, DataError
 from diptych.export.checking import Check, check_rows, moved_rows, real_rows
 from diptych.export.encoder_export import EncoderExport, export_pipeline
 from diptych.export.onnx_file import onnx_library, to_onnx
-from diptych.export.tracing import trace_method
-from diptych.export.whereabouts import params_anywhere
+from diptych.export.sanitise import params_anywhere
+from diptych.export.traced import trace_method
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.exported import (
     DOCUMENT,

@@ -1,7 +1,6 @@
 """Frozen towers, and the codes for both purposes that are made of them."""
 
-from diptych.export.traced import Traced, side_by_side
-from diptych.export.tracing import trace_steps, traces_step
+from diptych.export.traced import Traced, side_by_side, trace_steps, traces_step
 from diptych.methods.deep.towers import (
     LEAST_PROBABILITY,
     BranchCode,
@@ -25,8 +24,10 @@ def spaces(step: Spaces, rows: Traced) -> Traced:
 
 @traces_step("methods.partner_space:PartnerCode")
 def partner_code(step: PartnerCode, rows: Traced) -> Traced:
-    """Canonical projections at length one, in double precision to the end."""
-    return ((trace_steps((step.scaling,), rows) - step.centre) @ step.weights).unit_rows().astype("float32")
+    """Canonical projections, or the features themselves, at length one, in double precision to the end."""
+    centred = trace_steps((step.scaling,), rows) - step.centre
+    projected = centred if step.weights is None else centred @ step.weights
+    return projected.unit_rows().astype("float32")
 
 
 @traces_step("methods.deep.towers:ClassProbabilityCode")

@@ -1,13 +1,17 @@
-"""Rows that are not there yet: whatever is done to them is written down as the nodes of an ONNX graph."""
+"""Rows that are not there yet: what is done to them becomes the nodes of an ONNX graph."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from diptych.errors import ConfigError
+from diptych.methods import Method
 from diptych.methods.exported import GRAPH_INPUT
 
 
@@ -132,6 +136,11 @@ class Traced:
         truth = self.draft.apply("Greater", [self.name, self.like(0).name])
         return self._of(self.draft.apply("Cast", [truth], to=np.dtype(self.dtype)))
 
+    def columns(self, start: int, stop: int) -> "Traced":
+        """Some columns of every row."""
+        bounds = [self._whole([number]) for number in (start, stop, 1)]
+        return self._of(self.draft.apply("Slice", [self.name, *bounds]))
+
     def smallest(self, count: int) -> tuple["Traced", str]:
         """The smallest entries of each row, and the name of their columns' numbers."""
         values = self.draft.apply("TopK", [self.name, self._whole([count])], largest=0, axis=1)
@@ -168,3 +177,71 @@ def side_by_side(parts: Sequence[Traced]) -> Traced:
     assert all(part.dtype == first.dtype for part in parts)
     name = first.draft.apply("Concat", [part.name for part in parts], axis=1)
     return Traced(first.draft, name, first.dtype)
+
+
+StepTracer = Callable[[Any, Traced], Traced]
+MethodTracer = Callable[[Any, str, Traced], Traced]
+
+_STEPS: dict[str, StepTracer] = {}
+_METHODS: dict[str, MethodTracer] = {}
+_TRACERS = ("layer_tracers", "tower_tracers", "method_tracers")
+
+
+def traces_step(place: str) -> Callable[[StepTracer], StepTracer]:
+    """Register how a step, a class "module:Name" below `diptych`, is traced."""
+
+    def register(function: StepTracer) -> StepTracer:
+        _STEPS[f"diptych.{place}"] = function
+        return function
+
+    return register
+
+
+def traces_method(place: str) -> Callable[[MethodTracer], MethodTracer]:
+    """Register how a method, a class "module:Name" below `diptych.methods`, is traced."""
+
+    def register(function: MethodTracer) -> MethodTracer:
+        _METHODS[f"diptych.methods.{place}"] = function
+        return function
+
+    return register
+
+
+def trace_steps(steps: tuple[Any, ...], rows: Traced) -> Traced:
+    """Send traced rows through steps, one after the other."""
+    for step in steps:
+        tracer = _nearest(_STEPS, step)
+        if tracer is None:
+            raise ConfigError(f"a step '{type(step).__name__}' has no graph; give its class a method `trace(rows)`.")
+        rows = tracer(rows)
+    return rows
+
+
+def trace_method(method: Method, modality: str) -> Traced:
+    """The codes of one modality's rows under a method.
+
+    Raises:
+        ConfigError: when they cannot be written as a graph; the message says why.
+    """
+    for name in _TRACERS:
+        import_module(f"diptych.export.{name}")
+    tracer = _nearest(_METHODS, method)
+    if tracer is None:
+        raise ConfigError(
+            f"'{method.registry_name}' cannot be exported: nobody wrote down how its codes are computed as a graph; "
+            f"give {type(method).__name__} a method `trace(modality, rows)`."
+        )
+    traced: Traced = tracer(modality, Traced.rows())
+    return traced
+
+
+def _nearest(known: Mapping[str, Callable[..., Traced]], traced: Any) -> Callable[..., Traced] | None:  # noqa: ANN401
+    """How something is traced: by the first of its classes that says so itself or has a tracer."""
+    for each in type(traced).__mro__:
+        if "trace" in vars(each):
+            own: Callable[..., Traced] = traced.trace
+            return own
+        tracer = known.get(f"{each.__module__}:{each.__qualname__}")
+        if tracer is not None:
+            return partial(tracer, traced)
+    return None
