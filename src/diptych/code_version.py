@@ -8,17 +8,30 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _PACKAGE = "diptych"
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @cache
 def code_version(module: str) -> str:
-    """Hash a module's source and that of every part of this package it imports, directly or not."""
+    """Hash a module's code and that of every part of this package it imports, directly or not.
+
+    Comments, docstrings and layout do not count: they change no result.
+    """
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(_closure(module)):
         source = _source(name)
         if source is not None:
-            digest.update(name.encode() + b"\0" + source.read_bytes())
+            digest.update(name.encode() + b"\0" + _code(source).encode())
     return digest.hexdigest()
+
+
+def _code(source: Path) -> str:
+    """A file's syntax tree without its docstrings."""
+    tree = ast.parse(source.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 def _closure(module: str) -> set[str]:

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
 _ALLOCATOR = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
@@ -29,6 +30,32 @@ def roomy_allocator() -> Iterator[None]:
     finally:
         for name in ours:
             os.environ.pop(name, None)
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """Let Ctrl-C wait until the block ends; processes that are started in it are never interrupted by it at all.
+
+    A terminal sends the interrupt to every process of the command. One that is still importing its modules would print
+    a traceback, long before it can decide otherwise.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_pool(pool: ProcessPoolExecutor, *, at_once: bool) -> None:
+    """Close a pool of workers; at once where what they have at hand is no longer wanted."""
+    with interrupts_held_back():
+        if at_once:
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.terminate()
+        pool.shutdown(cancel_futures=True)
 
 
 def settle_worker() -> None:
