@@ -26,12 +26,12 @@ import numpy as np
 from cca_zoo import linear, nonparametric
 from sklearn import cross_decomposition
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
+from diptych._core.seeding import generator
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.kernel_view import full_view
 from diptych.methods.algebra.kernels import Kernel
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
-from diptych.seeding import generator
 
 PAIRS, DIMENSIONS, COMPONENTS, SHRINKAGE = 2173, (2296, 3000), 10, 0.5
 RIDGE = SHRINKAGE / (1 - SHRINKAGE)

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 import psutil
 
-from diptych.atomic import write_npy
+from diptych._core.files import write_npy
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Draft, ModalityRows, Partition, write_dataset
 from diptych.data.synthetic import make_synthetic
 from diptych.methods import Method, create
 from diptych.methods.model_folder import load_model, save_model
-from diptych.seeding import generator
 
 SIZES = (10_000, 100_000)
 FITTED_ON = 1_200

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.seeding import generator
+from diptych._core.arrays import Singles
+from diptych._core.seeding import generator
 
 DIMENSION, K = 256, 10
 CLIENTS = (1, 8, 64)

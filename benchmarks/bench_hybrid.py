@@ -27,7 +27,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.seeding import generator
 from diptych.index import Identity, Index, Maker, create_index, open_index
 from diptych.search import Calibration, Mode, Query, QueryPart
 from diptych.search.answering import Answerer
@@ -36,7 +37,6 @@ from diptych.search.raw_parts import Embedded, RawParts
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Texts, TextsPlan
 from diptych.search.wording import Wording
-from diptych.seeding import generator
 
 COUNT, IMAGE_NUMBERS, TEXT_NUMBERS = 100_000, 256, 384
 WORDS, WORDS_IN_TEXT, WORDS_IN_QUERY = 4_000, 20, 3

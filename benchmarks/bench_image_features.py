@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from diptych._core.seeding import generator
 from diptych.features.contract import Feature, Picture
 from diptych.features.image import (
     ColourCorrelogram,
@@ -35,7 +36,6 @@ from diptych.features.image import (
     wikipedia_pictures,
 )
 from diptych.features.image.decoding import Limits, decode_picture
-from diptych.seeding import generator
 
 ARCHIVE = Path(__file__).parents[1].parent / "shared" / "data" / "rsicd" / "images.tar"
 PICTURES, SIDE, REPEATS = 60, 192, 3

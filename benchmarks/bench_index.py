@@ -29,10 +29,10 @@ import faiss
 import numpy as np
 import psutil
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index, open_index
 from diptych.index.local import LocalIndex
-from diptych.seeding import generator
 
 DIMENSION, CLUSTERS, QUERIES, TURNS, K = 256, 1_000, 1_000, 7, 10
 BLOCK = 10_000

@@ -24,8 +24,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.bench_image_features import ARCHIVE, decode_all, encoded_pictures
+from diptych._core.processes import roomy_allocator
 from diptych.ingest import IngestOptions, ingest
-from diptych.processes import roomy_allocator
 
 COUNTS, WORKERS = (500, 2_000), 2
 NETWORK_PICTURES, TURNS = 64, 5

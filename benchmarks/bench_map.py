@@ -17,9 +17,9 @@ import torch
 from sklearn.metrics import average_precision_score
 from torchmetrics.functional.retrieval import retrieval_average_precision
 
+from diptych._core.seeding import generator
 from diptych.data import Labels
 from diptych.evaluation import mean_average_precision
-from diptych.seeding import generator
 
 ITEMS = 10_000
 DIMENSIONS = 64

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from sklearn.neural_network import BernoulliRBM
 
-from diptych.arrays import Floats, Singles
+from diptych._core.arrays import Floats, Singles
+from diptych._core.seeding import generator
 from diptych.nets import ContrastiveDivergence, GaussianRBM, SparsityPenalty
-from diptych.seeding import generator
 from diptych.training import InverseT, LoopSettings, Ramp, train
 
 ROWS, VISIBLE, HIDDEN, BATCH = 2_173, 2_296, 2_048, 128

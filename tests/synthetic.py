@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Draft, ModalityRows, write_dataset
 from diptych.evaluation import expected_average_precision, mean_average_precision, normalise
 from diptych.methods import Method
-from diptych.seeding import generator
 
 CLASSES = ("art", "biology", "geography", "history", "music", "sport")
 COUNTS = {"train": 96, "val": 40, "test": 60}

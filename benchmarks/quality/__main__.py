@@ -14,8 +14,8 @@ from benchmarks.quality.npm import UnavailableError
 from benchmarks.quality.page import RESULTS, shown_gain, three, with_interval, write_page
 from benchmarks.quality.sets import SETS, SearchedSet
 from benchmarks.quality.systems import MODES, SYSTEMS, System
-from diptych.atomic import read_json, write_json
-from diptych.errors import DiptychError
+from diptych._core.errors import DiptychError
+from diptych._core.files import read_json, write_json
 
 
 def main() -> int:

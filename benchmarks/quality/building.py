@@ -5,11 +5,11 @@ from pathlib import Path
 
 from benchmarks.quality.sets import SearchedSet
 from benchmarks.quality.systems import System
-from diptych.code_version import code_version
+from diptych._core.code_version import code_version
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, model_fingerprint, save_model
-from diptych.progress import Progress, silent
 from diptych.search import build_index
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.quality.judging import Fields, JudgedQuery, read_queries, words_of
 from benchmarks.quality.npm import UnavailableError, unpacked
-from diptych.atomic import write_text
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.files import write_text
 from diptych.ingest.samples import make_emoji
 from diptych.ingest.samples.emoji_catalogue import character, read_catalogue
 

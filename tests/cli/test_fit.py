@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import FitError
 from diptych.cli.fit import fit, show_fit_seconds
-from diptych.errors import FitError
 from diptych.methods import load_model, registry
 from diptych.methods.auto import Auto
 from experiments import fakes

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from diptych._core.errors import DiptychError
 from diptych.cli import import_
 from diptych.data import Dataset
-from diptych.errors import DiptychError
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "wikipedia"
 

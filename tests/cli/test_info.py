@@ -5,10 +5,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from diptych._core.errors import DataError
 from diptych.cli.info import info
 from diptych.data import Draft, ModalityRows, write_dataset
 from diptych.data.synthetic import make_synthetic
-from diptych.errors import DataError
 
 
 def run(*words):

@@ -5,7 +5,7 @@ import json
 import pytest
 from PIL import Image
 
-from diptych.atomic import read_json, write_json
+from diptych._core.files import read_json, write_json
 from diptych.search import build_index
 from search.gallery import make
 

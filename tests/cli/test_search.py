@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from diptych._core.errors import ConfigError
 from diptych.cli.hit_table import half_blocks, hit_table, shows_pictures
 from diptych.cli.query_parts import query_parts, split_weight
-from diptych.errors import ConfigError
 from diptych.search import Hit, build_index
 from search.gallery import make, png
 

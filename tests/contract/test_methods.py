@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import ConfigError, DataError, FitError, NotFittedError
+from diptych._core.state import pack
 from diptych.data import Protocol
-from diptych.errors import ConfigError, DataError, FitError, NotFittedError
 from diptych.methods import load_model, method_class, save_model
-from diptych.state import pack
 
 TRANSDUCTIVE = Protocol(unlabelled="test-features")
 KNOWS_NOTHING = {"chance"}

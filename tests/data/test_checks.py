@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from diptych._core.errors import DataError
 from diptych.data import ModalityRows, write_dataset
 from diptych.data.checks import check_rows
-from diptych.errors import DataError
 
 IDS = ["a", "b", "c", "d"]
 

@@ -5,8 +5,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset, write_dataset
-from diptych.errors import DataError
 
 
 @pytest.fixture

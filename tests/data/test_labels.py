@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from diptych._core.errors import DataError
 from diptych.data import UNLABELLED, Labels
-from diptych.errors import DataError
 
 CLASSES = ("a", "b", "c", "d")
 label_sets = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=12)

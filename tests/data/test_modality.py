@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset, Draft, Modality, ModalityRows, join_kinds, kind_blocks, training_data, write_dataset
-from diptych.errors import DataError
 
 ROWS = np.array([[1, 0, 0.5, -1], [0, 2, 0.1, 3], [4, 4, 0, 0]], dtype=np.float32)
 KIND = "counts:2+dense:2"

@@ -7,10 +7,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diptych._core.errors import DataError
 from diptych.data import Labels, Partition, write_dataset
 from diptych.data.partition import Column
 from diptych.data.storage import mapped_anew
-from diptych.errors import DataError
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset, Draft, ModalityRows, Protocol, training_data, write_dataset
 from diptych.data.protocol import by_content
 from diptych.data.synthetic import make_synthetic
-from diptych.errors import ConfigError, DataError
 
 
 @pytest.fixture(scope="module")

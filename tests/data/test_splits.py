@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from diptych._core.errors import ConfigError
 from diptych.data import SPLITS, stratified_split
-from diptych.errors import ConfigError
 
 shares = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.33, 0.45])
 

@@ -4,9 +4,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import StandardScaler
 
+from diptych._core.errors import ConfigError
 from diptych.data import SPLITS
 from diptych.data.synthetic import make_synthetic
-from diptych.errors import ConfigError
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset, ModalityRows, write_dataset, writing
-from diptych.errors import DataError
 
 
 def test_the_folder_holds_four_kinds_of_files(tmp_path, make_draft):

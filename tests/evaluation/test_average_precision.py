@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 from torchmetrics.functional.retrieval import retrieval_average_precision
 
+from diptych._core.errors import ConfigError
 from diptych.data import Labels
-from diptych.errors import ConfigError
 from diptych.evaluation import (
     HitPositions,
     average_precision,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.evaluation import average_interval, mean_interval, seed_spread
 from diptych.evaluation.bootstrap import resampled_means
 

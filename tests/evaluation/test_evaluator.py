@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Labels
-from diptych.errors import ConfigError, DataError
 from diptych.evaluation import average_directions, evaluate_direction, mean_average_precision
 
 CLASSES = tuple("abcde")

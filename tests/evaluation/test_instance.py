@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.evaluation import evaluate_instances
 
 

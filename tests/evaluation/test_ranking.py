@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Labels
-from diptych.errors import ConfigError, DataError
 from diptych.evaluation import HitPositions, evaluate_direction, hit_positions
 
 CLASSES = ("a", "b", "c")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.evaluation import compare, holm, sign_flip_p_value
 
 

@@ -1,6 +1,6 @@
 """Fake methods whose fit depends on the number of labels in ways of their own."""
 
-from diptych.errors import FitError
+from diptych._core.errors import FitError
 from diptych.methods.registry import Entry
 from experiments import fakes
 from experiments.fakes import Fake, dense

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from diptych.errors import FitError
+from diptych._core.errors import FitError
+from diptych._core.seeding import generator
 from diptych.methods.base import Method
 from diptych.methods.registry import Entry
-from diptych.seeding import generator
 
 
 def dense(rows):

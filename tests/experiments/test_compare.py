@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import ModalityRows, Protocol
-from diptych.errors import ConfigError, DataError
 from diptych.experiments import Recipe, Watcher, compare_methods, evaluate_model, label_curve
 from diptych.experiments import run_store as run_store_module
 from diptych.methods import registry

@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pytest
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Protocol, training_data
-from diptych.errors import ConfigError, DataError
 from diptych.experiments import Recipe, Watcher, compare_methods, evaluate_model, label_curve
 from diptych.experiments.curve import plot
 from diptych.methods import registry

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synthetic
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.experiments import evaluate_model
 from diptych.experiments.averaging import average_block, item_scores, merge_seeds
 from diptych.experiments.judging import chance_levels, judge

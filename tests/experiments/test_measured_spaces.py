@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.evaluation import evaluate_direction, evaluate_instances
 from diptych.experiments import Recipe, compare_methods, evaluate_model, model_block
 from diptych.experiments.judging import judge, partner_chance

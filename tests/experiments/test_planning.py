@@ -1,7 +1,7 @@
 import pytest
 
+from diptych._core.errors import ConfigError
 from diptych.data import Protocol
-from diptych.errors import ConfigError
 from diptych.experiments import Recipe, plan
 
 

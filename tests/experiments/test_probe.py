@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import synthetic
+from diptych._core.errors import DataError
 from diptych.cli.main import app
-from diptych.errors import DataError
 from diptych.experiments import probe_features
 from diptych.experiments.probe import ALL
 from diptych.ingest import IngestOptions, ingest

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.experiments import Recipe, load_recipe
 from diptych.methods import registry
 

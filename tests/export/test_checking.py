@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.export.checking import Check, check_rows, moved_rows, row_differences
 
 

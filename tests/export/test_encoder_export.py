@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("PIL", reason="the extra 'images' is not installed")
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.export import checking, encoder_export
 from diptych.export.encoder_export import export_pipeline
 from diptych.features import fit_pipeline
@@ -15,7 +16,6 @@ from diptych.features.exported_encoders import changed_inside, load_located_pipe
 from diptych.features.image.onnx_encoder import OnnxExtractor
 from diptych.features.pipeline import FittedModality, Pipeline
 from diptych.features.text.sentence import SentenceExtractor
-from diptych.seeding import generator
 from features import encoder_folders
 
 PICTURES = list(generator(0, "encoder").integers(0, 256, (3, 20, 30, 3), dtype=np.uint8))

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.experiments import evaluate_model
 from diptych.export import export_model
 from diptych.methods import entry, load_model, model_fingerprint, names
 from diptych.methods.exported import ExportedModel
-from diptych.seeding import generator
 
 REFUSED = {"chance": "draws codes from a hash of each row"}
 CHEAP = {"cdmlmr", "dcca"}

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError, FitError
+from diptych._core.errors import ConfigError, DataError, FitError
 from diptych.export import export_model, exporting
 from diptych.export.traced import Traced
 from diptych.methods import Method, load_model, save_model

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.experiments import evaluate_model
 from diptych.export import export_model, model_card, render_card
 from diptych.methods import load_model, registry

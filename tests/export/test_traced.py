@@ -5,9 +5,9 @@ import onnxruntime
 import pytest
 from scipy.special import expit, softmax
 
+from diptych._core.seeding import generator
 from diptych.export.onnx_file import to_onnx
 from diptych.export.traced import Traced, side_by_side
-from diptych.seeding import generator
 
 ROWS = generator(0, "traced").normal(size=(7, 5)).astype(np.float32)
 OTHER = generator(1, "traced").normal(size=(5, 5))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.export.traced import Traced, trace_method, trace_steps
 from diptych.methods import load_model
 from diptych.methods.cca import CCA

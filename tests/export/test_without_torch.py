@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch", reason="the models to export are made with it")
 pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
 pytest.importorskip("faiss", reason="the extra 'search' is not installed")
-from diptych.errors import DiptychError
+from diptych._core.errors import DiptychError
 from diptych.export import export_model
 from diptych.methods import load_model, model_fingerprint
 from diptych.search import Searcher, build_index

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
+from diptych._core.state import pack, stateful, unpack
 from diptych.features.composition import learns, renumber
 from diptych.features.contract import Block
 from diptych.features.image import ColourHistogram, ComposedExtractor, Composition, EdgeDirection, Shrinking
-from diptych.seeding import generator
-from diptych.state import pack, stateful, unpack
 
 PICTURES = [generator(0, "composition").integers(256, size=(12, 10, 3), dtype=np.uint8) for _ in range(4)]
 

@@ -9,13 +9,13 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.features import check_available, fit_pipeline, ignored_words, make_feature, text_encoder_columns
 from diptych.features.encoder_folder import EncoderFolder
 from diptych.features.image.onnx_encoder import OnnxEncoder
 from diptych.features.image.preprocessing import read_preprocessing
 from diptych.features.pipeline import load_pipeline, save_pipeline
-from diptych.seeding import generator
 from features import encoder_folders as small
 
 PICTURES = [generator(n, "folders").integers(256, size=(20 + n, 26, 3), dtype=np.uint8) for n in range(3)]

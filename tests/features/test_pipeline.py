@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.features import Pipeline, check_same_pipeline, fit_pipeline, load_pipeline, save_pipeline
-from diptych.seeding import generator
 
 TRAIN = ["cat dog cat", "sea hill", "cat sea été", "東京 dog"]
 NEW = ["cat 東京", "", "zebra hill hill"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.features.raw_items import read_items
 from ingest.pictures import encoded, noise
 

@@ -5,12 +5,12 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.features import DEFAULT_FEATURES, describe_features, feature_names, make_feature, media
 from diptych.features.catalogue import FEATURES, Argument, FeatureEntry
 from diptych.features.composition import Composition
 from diptych.features.text import BagOfWords, MiniLm, SentenceEncoder, TfIdf, Topics
-from diptych.seeding import generator
 
 ENTRIES = [(medium, name, entry) for medium, entries in FEATURES.items() for name, entry in entries.items()]
 

@@ -9,10 +9,10 @@ from hypothesis.extra import numpy as hnp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features import Scaling, fit_scaling
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 ROWS = generator(0, "scaling").gamma(2.0, size=(40, 5))
 OTHERS = generator(1, "scaling").gamma(2.0, size=(7, 5))

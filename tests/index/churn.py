@@ -6,8 +6,8 @@ Run as a program it prints the number of a change before it starts and after it 
 import os
 import sys
 
+from diptych._core.seeding import generator
 from diptych.index import open_index
-from diptych.seeding import generator
 
 DIMENSION = 5
 IDS = [f"i{n:03d}" for n in range(120)]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.index import Identity, Index, Maker
-from diptych.seeding import generator
 from index.brute_force import BruteForce, check_found
 
 DIMENSION = 7

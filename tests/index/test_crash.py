@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index, open_index
-from diptych.seeding import generator
 from index.brute_force import BruteForce, check_found
 from index.churn import DIMENSION, apply_to_model
 

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.index import Identity, Maker, create_index, open_index
 from index.brute_force import BruteForce, check_found
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index, open_index
 from diptych.index.milvus import library
 from diptych.index.milvus.filters import to_milvus
 from diptych.index.milvus.spans import spans_of
-from diptych.seeding import generator
 from index.brute_force import BruteForce, check_found
 from index.servers import varied
 from index.servers.milvus import running_milvus

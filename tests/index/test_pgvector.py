@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index, open_index
 from diptych.index.pgvector import libraries
 from diptych.index.pgvector.filters import to_postgresql
-from diptych.seeding import generator
 from index.brute_force import BruteForce, check_found
 from index.servers import varied
 from index.servers.postgresql import running_postgresql

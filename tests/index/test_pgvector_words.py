@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index import create_index, open_index
 from diptych.index.pgvector import lexical
 from index.naive_words import NaiveWords, check_words

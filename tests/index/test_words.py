@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index import word_libraries
 from diptych.index.spelling import Spellings, edits_allowed
 from diptych.index.stems import stem, without_accents

@@ -5,8 +5,8 @@ import sys
 
 import numpy as np
 
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, open_index
-from diptych.seeding import generator
 
 IDENTITY = Identity(Maker("m"), 2)
 WORDS = ("dog", "dogs", "cat", "river", "red", "AB-12/X", "東京都", "the", "running")

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.index import Identity, Index, Maker
-from diptych.seeding import generator
 from index.naive_words import NaiveWords, check_words
 
 IDENTITY = Identity(Maker("model-one"), 3)

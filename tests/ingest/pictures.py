@@ -5,7 +5,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from diptych.seeding import generator
+from diptych._core.seeding import generator
 
 
 def noise(name, side=24) -> Image.Image:

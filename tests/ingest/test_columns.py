@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.ingest.columns import Columns, choose_columns
 from diptych.ingest.image_finding import ImageFinder
 from diptych.ingest.opening import open_pictures

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.ingest.describing import Broken, describe
 from diptych.ingest.shards import Shard, read_shard, write_shard
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest import IngestOptions, ingest
 from ingest.pictures import encoded, noise, png
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.image_tree import read_image_tree
 from diptych.ingest.opening import open_pictures
 

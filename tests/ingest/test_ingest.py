@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset
-from diptych.errors import ConfigError, DataError
 from diptych.features import make_feature, pipeline_of
 from diptych.features.raw_items import read_items
 from diptych.ingest import SplitShares, ingest, media_of

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest import open_pictures
 from diptych.ingest.picture_sources import RefusedNameError, hash_places
 

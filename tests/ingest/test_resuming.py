@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest import ingest
 from diptych.ingest.plan import plan_ingest
 from diptych.ingest.work_folder import inputs_key, work_folder

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.ingest.items import Item
 from diptych.ingest.splitting import SplitShares, assign_splits, split_named
 

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.ingest import IngestOptions, ingest, understand
 from ingest.pictures import png
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import ConfigError, FitError
 from diptych.data import ModalityRows, Protocol, training_data
-from diptych.errors import ConfigError, FitError
 from diptych.evaluation import evaluate_instances
 from diptych.methods import auto_choice, create, load_model, method_class, save_model
 from diptych.methods.auto_choice import Situation, candidates

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from diptych._core.errors import DataError, FitError, NotFittedError
 from diptych.data import Protocol
-from diptych.errors import DataError, FitError, NotFittedError
 from diptych.methods import Method, base
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.seeding import generator
 from diptych.data import Draft, ModalityRows
 from diptych.data.importers.wikipedia import import_wikipedia
-from diptych.errors import ConfigError, FitError
 from diptych.evaluation import mean_average_precision
 from diptych.methods.cca import CCA, COMPONENTS, RIDGES
 from diptych.methods.model_folder import load_model, save_model
 from diptych.methods.registry import create
-from diptych.seeding import generator
 
 CHANCE = 1 / len(synthetic.CLASSES)
 WIKIPEDIA = Path(__file__).parents[2].parent / "shared" / "data" / "wikipedia"

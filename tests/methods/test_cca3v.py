@@ -3,8 +3,8 @@ import pytest
 import scipy.linalg
 
 import synthetic
+from diptych._core.errors import FitError
 from diptych.data import Draft, Labels, Protocol
-from diptych.errors import FitError
 from diptych.evaluation import mean_average_precision
 from diptych.methods.cca3v import CCA3V, label_view
 

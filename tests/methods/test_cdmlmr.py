@@ -7,8 +7,10 @@ import pytest
 import torch
 
 import synthetic
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import silent
+from diptych._core.state import pack
 from diptych.data import Protocol, training_data
-from diptych.errors import ConfigError, FitError
 from diptych.evaluation import evaluate_instances
 from diptych.methods import cdmlmr, create
 from diptych.methods.base_network import BaseNetwork
@@ -16,8 +18,6 @@ from diptych.methods.deep.class_space import LINEAR_WEIGHTS
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode
 from diptych.methods.propagation import propagate
-from diptych.progress import silent
-from diptych.state import pack
 
 TRANSDUCTIVE = Protocol(unlabelled="test-features")
 FEW = Protocol(unlabelled="train", labels_per_class=3)

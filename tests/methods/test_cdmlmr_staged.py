@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from diptych._core.errors import ConfigError, FitError
 from diptych.data import Protocol, training_data
-from diptych.errors import ConfigError, FitError
 from diptych.methods import cdmlmr_staged, create
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.metric_search import GRIDS

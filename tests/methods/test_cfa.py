@@ -3,10 +3,10 @@ import pytest
 from sklearn.cross_decomposition import PLSSVD
 
 import synthetic
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.data import Draft, ModalityRows
-from diptych.errors import ConfigError
 from diptych.methods.cfa import CFA, cross_factors
-from diptych.seeding import generator
 
 
 def centred(count, width, seed):

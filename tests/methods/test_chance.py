@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import synthetic
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods import create
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.methods import class_votes as module
 from diptych.methods.class_votes import Voters, class_votes
-from diptych.seeding import generator
 
 
 def shares(codes, voters, k):

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset
-from diptych.errors import DataError
 from diptych.experiments import evaluate_model
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, load_model, save_model

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods import create, load_model, method_class, save_model
 from diptych.methods.base_network import BaseNetwork
 from diptych.methods.cdmlmr_staged import StagedCDMLMR

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.methods.graph_laplacian import neighbour_graph, normalised_laplacian, smoothness
-from diptych.seeding import generator
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.state import pack
 from diptych.data import Protocol, protocol, training_data
 from diptych.methods import create
 from diptych.methods.propagation import propagate
-from diptych.state import pack
 
 FEW = 4
 CHEAP = ("sm", "jrl")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import FitError
 from diptych.data import ModalityRows
-from diptych.errors import FitError
 from diptych.evaluation import evaluate_instances
 from diptych.methods import create, load_model, save_model
 from diptych.methods.identity import Identity

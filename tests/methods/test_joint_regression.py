@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from diptych.errors import FitError
+from diptych._core.errors import FitError
+from diptych._core.seeding import generator
 from diptych.methods.graph_laplacian import smoothness
 from diptych.methods.joint_regression import Problem, Side, Weights, solve
-from diptych.seeding import generator
 
 EPSILON = 1e-6
 

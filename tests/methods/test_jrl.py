@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import ConfigError, FitError
 from diptych.data import Protocol, training_data
-from diptych.errors import ConfigError, FitError
 from diptych.evaluation import mean_average_precision
 from diptych.features import fit_scaling
 from diptych.methods import create, load_model, save_model

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.evaluation import mean_average_precision
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.kernel_view import centre

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.methods import create, load_model, model_fingerprint, save_model
 
 
@@ -40,7 +40,7 @@ def test_a_failed_save_leaves_the_old_model(method, folder, monkeypatch) -> None
     def fail(*args, **kwargs):
         raise OSError("disk full")
 
-    monkeypatch.setattr("diptych.state_folder.write_json", fail)
+    monkeypatch.setattr("diptych._core.state_folder.write_json", fail)
     with pytest.raises(OSError, match="disk full"):
         save_model(method, folder, overwrite=True)
     assert load_model(folder).is_fitted

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.progress import silent
+from diptych._core.state import pack, unpack
 from diptych.data import training_data
 from diptych.evaluation import evaluate_instances
 from diptych.methods import create, partner_space
@@ -21,8 +23,6 @@ from diptych.methods.partner_space import (
     with_class,
 )
 from diptych.methods.selection import Search, Validation
-from diptych.progress import silent
-from diptych.state import pack, unpack
 
 
 def unit(rows):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from diptych._core.seeding import generator
 from diptych.methods.posteriors import fit_posteriors
-from diptych.seeding import generator
 
 
 def blobs(classes: int, seed: int = 0):

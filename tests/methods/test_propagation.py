@@ -9,15 +9,15 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import synthetic
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.optional import faiss
+from diptych._core.state import pack
 from diptych.data import Protocol, TrainingData, training_data
 from diptych.data.synthetic import make_synthetic
-from diptych.errors import ConfigError, FitError
 from diptych.evaluation.similarity import unit_rows
 from diptych.features.scaling import fit_scaling
-from diptych.index.local.faiss_library import faiss
 from diptych.methods import create, propagation
 from diptych.methods.propagation import affinity_graph, label_shares, pair_codes, propagate, spread_labels
-from diptych.state import pack
 
 FEW = Protocol(labels_per_class=2, propagate=True)
 

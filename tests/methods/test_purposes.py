@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods import create, load_model, registry, save_model
 from diptych.methods.purposes import columns_of, purposes_of
 from two_spaces import ENTRY

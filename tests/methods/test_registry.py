@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 import diptych.methods
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods import Method, create, entry, method_class, names, registry
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.seeding import generator
 from diptych.data import Draft, ModalityRows, Protocol, training_data
 from diptych.evaluation import evaluate_instances, mean_average_precision
 from diptych.methods import Search, Validation, create, selection
 from diptych.methods.label_use import without_labels
-from diptych.seeding import generator
 
 
 def codes_for(validation: Validation, width: int = 5) -> dict[str, np.ndarray]:

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import synthetic
+from diptych._core.errors import ConfigError, DataError, FitError
 from diptych.data import Protocol
-from diptych.errors import ConfigError, DataError, FitError
 from diptych.features import fit_scaling
 from diptych.methods import create, load_model, save_model
 from diptych.methods.posterior_search import STRENGTH_GRID

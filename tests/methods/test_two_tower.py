@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from diptych._core.errors import ConfigError
 from diptych.data import Protocol, training_data
-from diptych.errors import ConfigError
 from diptych.export import export_model
 from diptych.methods import create, load_model, save_model, two_tower
 from diptych.methods.deep.layers import run_chain

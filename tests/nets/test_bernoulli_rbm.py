@@ -3,7 +3,7 @@ import torch
 from sklearn.neural_network import BernoulliRBM as Peer
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets import BernoulliRBM, ContrastiveDivergence, constant_order, sample_binary
 from nets.enumeration import binary_states, gradients_of, left_gradients, seeded, shaken
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets import BimodalAutoencoder, BimodalObjective
 from nets.enumeration import seeded
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets import DeepBoltzmannObjective, PersistentChains
 from nets.enumeration import seeded
 from nets.tiny_boltzmann import log_partition, lower_bound, tiny_data, tiny_model

@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT, CdmlmrOptions, TowerRows, _beta
 from diptych.nets.members import MemberLinear
 from diptych.nets.samplers import sample_quadruplets

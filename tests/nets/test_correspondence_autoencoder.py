@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets import CorrespondenceAutoencoder, CorrespondenceObjective
 from nets.enumeration import seeded
 

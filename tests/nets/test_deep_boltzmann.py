@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets import BernoulliRBM, DeepBoltzmannMachine, GaussianRBM, Layers, Pathway, ReplicatedSoftmax
 from nets.enumeration import seeded, shaken
 from nets.tiny_boltzmann import hidden_states, log_likelihood, lower_bound, tiny_data, tiny_model

@@ -5,7 +5,7 @@ import torch
 from cca_zoo.linear import CCA, RidgeCCA
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError, FitError
+from diptych._core.errors import ConfigError, FitError
 from diptych.nets import DeepCCA, DeepCCAObjective, canonical_correlations
 from nets.enumeration import seeded
 

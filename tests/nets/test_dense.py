@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets import DenseStack, activation_function, dense, dropout
 from nets.enumeration import seeded
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.nets import ClassificationObjective, FeedForward
 from nets.enumeration import seeded
 

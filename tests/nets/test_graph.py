@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.graph import edge_purity, graph_distances, neighbour_graph, ranks
 from nets.enumeration import seeded
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from diptych._core.errors import ConfigError, FitError
 from diptych.data import Labels
-from diptych.errors import ConfigError, FitError
 from diptych.evaluation import mean_average_precision
 from diptych.nets.metric_learning import (
     MONITOR_EVERY,

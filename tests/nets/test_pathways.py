@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.pathways import Pathways, representation
 from nets.enumeration import seeded
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets import ContrastiveDivergence, ReplicatedSoftmax, SparsityPenalty, constant_order, multinomial_counts
 from nets.enumeration import (
     binary_states,

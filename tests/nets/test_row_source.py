@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.nets import SparseRows, in_chunks
 from diptych.nets.row_source import same_length
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.mixed_batch import MixedBatch, MixedBatches
 from diptych.nets.two_tower import TwoTowerNet, TwoTowerObjective, TwoTowerOptions, info_nce_terms
 from diptych.training import Cosine, LoopSettings, RowwiseObjective, train

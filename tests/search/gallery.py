@@ -6,9 +6,9 @@ import json
 import numpy as np
 from PIL import Image
 
+from diptych._core.seeding import generator
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, save_model
-from diptych.seeding import generator
 
 COLOURS = {
     "red": (210, 40, 30),

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset
-from diptych.errors import ConfigError, DataError
 from diptych.methods import create, load_model, save_model
 from diptych.search import QueryPart, Searcher, build_index, building
 from diptych.search.one_space import check_indexable

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synthetic
+from diptych._core.errors import DataError
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Labels
-from diptych.errors import DataError
 from diptych.methods import create
 from diptych.search.calibration import calibrate, read_calibration, write_calibration
 from diptych.search.pairs import Pairs, Side, draw_pairs
 from diptych.search.probability_map import ProbabilityMap, fit_map
 from diptych.search.reliability import reliability
-from diptych.seeding import generator
 
 
 def truth(cosines):

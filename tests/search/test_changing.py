@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from diptych.errors import DataError, DiptychError
+from diptych._core.errors import DataError, DiptychError
 from diptych.search import NewItem, QueryPart, Searcher
 from search.gallery import picture, png
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from diptych._core.seeding import generator
 from diptych.search.document_calibration import CosineLine, fit_line
 from diptych.search.fusion import IMAGE, TEXT, WORDS, Fusion, learn_fusion, sigmoid, word_evidence
 from diptych.search.listing import Listed
@@ -12,7 +13,6 @@ from diptych.search.pairs import Pairs
 from diptych.search.presence import Presence, fit_presence, nearness
 from diptych.search.ranking import fused, merged
 from diptych.search.simulation import phrase
-from diptych.seeding import generator
 
 ALL = np.array([True, True, True])
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, save_model
 from diptych.search import MODES, NewItem, QueryPart, Searcher, build_index

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from diptych._core.errors import ConfigError
 from diptych.data import Dataset
-from diptych.errors import ConfigError
 from diptych.index import local, registry
 from diptych.search import QueryPart, Searcher, build_index
 from diptych.search.keeper import URL_VARIABLE, Keeper

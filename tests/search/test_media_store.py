@@ -2,7 +2,7 @@
 
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.search.media_store import FILE, MediaStore, StoredPicture
 
 

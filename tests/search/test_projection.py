@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index
 from diptych.search import projection as module
 from diptych.search.projection import project, read_projection, write_projection
-from diptych.seeding import generator
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset
-from diptych.errors import ConfigError, DataError
 from diptych.methods import load_model, registry
 from diptych.search import NewItem, Query, QueryPart, Searcher, build_index
 from diptych.search.calibration import calibrate, read_calibration

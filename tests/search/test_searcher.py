@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from diptych.errors import ConfigError, DataError, DiptychError
+from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.methods import load_model
 from diptych.search import Query, QueryPart, Searcher
 from search.gallery import COLOURS, png

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from diptych.errors import ConfigError, DataError, DiptychError
+from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.index import Identity, Maker, create_index
 from diptych.search import Answer, Hit, NewItem, Query, QueryPart
 from serving import coloured_shapes as shapes

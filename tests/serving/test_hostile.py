@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.serving.media_types import SHOWN
 from diptych.serving.problems import without_places
 from diptych.serving.rates import Buckets

@@ -4,7 +4,7 @@ import hmac
 
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.serving import ServingSettings
 from diptych.serving import keys as keys_module
 from serving.asgi_client import bearer

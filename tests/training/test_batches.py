@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.training import BatchOrder
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from diptych.errors import FitError
+from diptych._core.errors import FitError
 from diptych.training import Constant, LoopSettings, read_checkpoint, train
 from training import toy
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.training.bundle import delete_unfinished, hash_tensors, read_bundle, write_bundle
 
 TENSORS = {

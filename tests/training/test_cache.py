@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from diptych.errors import ConfigError, FitError
+from diptych._core.errors import ConfigError, FitError
 from diptych.training import StageCache, default_cache_root, stage_key
 from diptych.training import cache as cache_module
 from training import toy

@@ -3,7 +3,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.training import pick_device
 from diptych.training.device import to_device
 

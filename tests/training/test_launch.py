@@ -4,12 +4,12 @@ import time
 import pytest
 import torch
 
-from diptych.errors import ConfigError, FitError
+from diptych._core.errors import ConfigError, FitError
 from diptych.training.launch import check_devices, launch
 
 WORKER = """
 import os, signal, sys, torch
-from diptych.errors import FitError
+from diptych._core.errors import FitError
 from diptych.training.distributed import all_threads
 from diptych.training.launch import worker
 with worker() as world:

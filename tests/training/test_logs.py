@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.training.logs import History, RunLog
 from training import toy
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.training import LoopSettings, train
 from training import toy
 

@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from diptych.progress import silent
+from diptych._core.progress import silent
 from diptych.training import BatchOrder, read_checkpoint, train
 from training import toy
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.training import Constant, InverseT, LoopSettings
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from diptych.seeding import generator
+from diptych._core.seeding import generator
 from diptych.training import (
     Constant,
     History,

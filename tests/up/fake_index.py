@@ -1,6 +1,6 @@
 """An index in memory that refuses what it is told to refuse."""
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 
 
 class FakeIndex:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from diptych.seeding import generator
+from diptych._core.seeding import generator
 
 COLOURS = {"rot": (200, 40, 40), "blau": (40, 60, 200), "grün": (40, 160, 60), "gelb": (230, 210, 60)}
 THINGS = {

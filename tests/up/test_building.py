@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.progress import silent
 from diptych.ingest import IngestOptions
 from diptych.methods import create
-from diptych.progress import silent
 from diptych.search import QueryPart, Searcher
 from diptych.up import SearchFolder, building, make_ready, read_source
 from search.gallery import png, write_raw

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.up import SearchFolder, search_folder, source_name
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 pytest.importorskip("uvicorn")
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.search import NewItem
 from diptych.serving import ServingSettings
 from diptych.up import HttpClient

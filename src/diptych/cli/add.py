@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.cli.literals import split_settings
 from diptych.cli.search import IndexFolder, ServerUrl
-from diptych.errors import ConfigError, DataError
 from diptych.search import NewItem, Searcher, entry_id
 
 _TEXT_ENDINGS = (".txt", ".text", ".md")

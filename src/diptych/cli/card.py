@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from diptych.atomic import write_text
+from diptych._core.files import write_text
 from diptych.cli.options import AsJson, ModelFolder, SplitOption
 from diptych.cli.saying import say
 from diptych.data import Dataset

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from diptych._core.processes import usable_cores
 from diptych.cli.sample import tell_sample
 from diptych.cli.saying import say
 from diptych.cli.up import Wanted, bring_up
 from diptych.cli.work_display import work_display_for
 from diptych.ingest.samples import make_emoji
-from diptych.processes import usable_cores
 from diptych.up import SearchFolder
 
 _LEAST_ITEMS = 150

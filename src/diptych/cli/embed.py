@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from diptych.arrays import Singles
-from diptych.atomic import atomic_file, write_npy
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.files import atomic_file, write_npy
 from diptych.cli.options import DatasetFolder, ModelFolder, PurposeOption, SplitOption
 from diptych.data import Dataset
-from diptych.errors import ConfigError, DataError
 from diptych.methods.model_folder import load_model
 
 

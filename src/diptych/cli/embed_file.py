@@ -8,10 +8,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from diptych.arrays import Singles
-from diptych.atomic import write_json, write_npy
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.files import write_json, write_npy
 from diptych.cli.options import AsJson, ModelFolder, PurposeOption
-from diptych.errors import ConfigError, DataError
 from diptych.methods import Method
 from diptych.methods.model_folder import load_model
 

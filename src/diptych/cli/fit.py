@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from diptych._core.errors import DataError
 from diptych.cli.display import display_for
 from diptych.cli.literals import split_names, split_settings
 from diptych.cli.options import (
@@ -26,7 +27,6 @@ from diptych.cli.options import (
 )
 from diptych.cli.saying import say
 from diptych.data import Dataset, Protocol
-from diptych.errors import DataError
 from diptych.experiments import Recipe, fit_one, show_seconds
 from diptych.methods import Method, method_class
 from diptych.methods.label_use import lacks_labels

@@ -6,13 +6,13 @@ from typing import Annotated, cast
 import typer
 from rich.console import Console
 
+from diptych._core.errors import ConfigError
 from diptych.cli.info import print_facts
 from diptych.cli.ingest_display import run_shown
 from diptych.data.dataset import Dataset
 from diptych.data.importers import import_arrays, import_nuswide10k, import_wikipedia
 from diptych.data.importers.wikipedia_lists import Split
 from diptych.data.synthetic import make_synthetic
-from diptych.errors import ConfigError
 from diptych.ingest.items import Captions
 from diptych.ingest.releases import read_rsicd, read_wikipedia_raw
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from diptych.arrays import Booleans, Integers
+from diptych._core.arrays import Booleans, Integers
+from diptych._core.errors import DataError
 from diptych.data.dataset import SPLITS, Dataset
-from diptych.errors import DataError
 
 
 def info(

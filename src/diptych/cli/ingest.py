@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from diptych._core.errors import ConfigError
 from diptych.cli.ingest_display import run_shown
 from diptych.cli.literals import split_names
 from diptych.cli.options import AsJson
-from diptych.errors import ConfigError
 from diptych.features import DEFAULT_FEATURES
 from diptych.ingest import IngestOptions, SplitShares
 from diptych.ingest import ingest as run_ingest

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from diptych._core.processes import usable_cores
+from diptych._core.progress import Progress
 from diptych.cli.info import facts, print_facts
 from diptych.cli.saying import say
 from diptych.cli.work_display import work_display_for
 from diptych.ingest import Ingested, Plan, Understanding, understanding_of
 from diptych.ingest.assembling import REPORT_FILE
-from diptych.processes import usable_cores
-from diptych.progress import Progress
 
 _SHOWN_PROBLEMS = 10
 _SHOWN_COLUMNS = 24

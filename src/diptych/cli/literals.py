@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from diptych._core.errors import DiptychError
 from diptych.cli import import_, sample
 from diptych.cli.add import add
 from diptych.cli.card import card
@@ -29,7 +30,6 @@ from diptych.cli.reproduce import reproduce
 from diptych.cli.search import search
 from diptych.cli.serve import serve
 from diptych.cli.up import up
-from diptych.errors import DiptychError
 
 app = typer.Typer(
     name="diptych",

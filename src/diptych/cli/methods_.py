@@ -7,9 +7,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from diptych._core.errors import DiptychError
 from diptych.cli.options import AsJson
 from diptych.cli.tables import output_console
-from diptych.errors import DiptychError
 from diptych.methods import registry
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.search import QueryPart
 
 _NO_WEIGHT = re.compile(r"(?s).*\^(?P<after>[^\s^]*)")

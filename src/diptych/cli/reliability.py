@@ -8,11 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from diptych._core.drawing import drawing_style, save_drawing
+from diptych._core.errors import DataError
 from diptych.cli.options import AsJson
 from diptych.cli.saying import say
 from diptych.cli.tables import output_console
-from diptych.drawing import drawing_style, save_drawing
-from diptych.errors import DataError
 from diptych.search import Calibration
 from diptych.search.building import CALIBRATION_FILE
 from diptych.search.calibration import read_calibration

@@ -7,11 +7,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from diptych._core.processes import usable_cores
 from diptych.cli.work_display import work_display_for
 from diptych.ingest.samples import LANGUAGES, EmojiSample, make_emoji
 from diptych.ingest.samples.emoji import LEAST_SIZE, MOST_SIZE
 from diptych.ingest.samples.emoji_licence import CREDIT
-from diptych.processes import usable_cores
 
 app = typer.Typer(help="Write a sample of images and texts to try things on.", no_args_is_help=True)
 

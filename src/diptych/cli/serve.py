@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from diptych._core.errors import ConfigError
 from diptych.cli.saying import say
 from diptych.cli.search import ServerUrl
-from diptych.errors import ConfigError
 from diptych.search.keeper import URL_VARIABLE
 from diptych.up.http_client import shown_address
 

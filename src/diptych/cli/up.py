@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.processes import usable_cores
 from diptych.cli.saying import say
 from diptych.cli.up_display import FollowDisplay, UpDisplay, show_check, show_source
-from diptych.errors import ConfigError, DataError
 from diptych.ingest import IngestOptions
-from diptych.processes import usable_cores
 from diptych.search import Searcher
 from diptych.up import (
     Follower,

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from diptych._core.progress import Progress
 from diptych.cli.ingest_display import show_understanding
 from diptych.cli.saying import say
 from diptych.cli.work_display import work_display_for
 from diptych.experiments import show_seconds
 from diptych.ingest import Ingested, Problem, understanding_of
 from diptych.methods import Method
-from diptych.progress import Progress
 from diptych.search import Built
 from diptych.up import Changes, Checked, SearchFolder, Source
 

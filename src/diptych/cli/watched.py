@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from diptych._core.errors import ConfigError
 from diptych.cli.display import display_for
 from diptych.cli.literals import split_names
 from diptych.cli.tables import output_console
-from diptych.errors import ConfigError
 from diptych.experiments.watching import Watcher
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from diptych._core.errors import DataError
 from diptych.data.modality import ModalityRows, kind_blocks
-from diptych.errors import DataError
 
 _CHUNK_ROWS = 8192
 _LARGEST_COUNT = np.float64(np.iinfo(np.int32).max)  # counts are stored as int32

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from diptych.arrays import Booleans, Strings
-from diptych.atomic import read_json
+from diptych._core.arrays import Booleans, Strings
+from diptych._core.errors import DataError
+from diptych._core.files import read_json
 from diptych.data.fingerprint import fingerprint_of, hash_features, hash_records
 from diptych.data.labels import Labels
 from diptych.data.modality import Modality
 from diptych.data.partition import Column, Partition
 from diptych.data.storage import read_rows
-from diptych.errors import DataError
 
 FORMAT = "diptych-dataset"
 FORMAT_VERSION = 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
 
 _CHUNK_ROWS = 4096
 

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Integers, Sparse
-from diptych.errors import DataError
+from diptych._core.arrays import Booleans, Integers, Sparse
+from diptych._core.errors import DataError
 
 UNLABELLED = -1
 """The code of an item without a label, inside the program only: files say null."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from diptych.arrays import Booleans, Features
-from diptych.errors import DataError
+from diptych._core.arrays import Booleans, Features
+from diptych._core.errors import DataError
 
 BlockKind = Literal["dense", "counts"]
 Kind = str

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Features, Integers, Strings
+from diptych._core.arrays import Booleans, Features, Integers, Strings
+from diptych._core.errors import DataError
 from diptych.data.labels import Labels
 from diptych.data.storage import mapped_anew
-from diptych.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diptych.arrays import Booleans, Features, Floats
+from diptych._core.arrays import Booleans, Features, Floats
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.data.dataset import Dataset
 from diptych.data.labels import Labels
 from diptych.data.modality import Kind
 from diptych.data.partition import Partition
-from diptych.errors import ConfigError, DataError
-from diptych.seeding import generator
 
 Unlabelled = Literal["none", "train", "test-features"]
 UNLABELLED_CHOICES: tuple[Unlabelled, ...] = ("none", "train", "test-features")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diptych.arrays import Strings
-from diptych.errors import ConfigError
-from diptych.seeding import generator
+from diptych._core.arrays import Strings
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 
 
 def stratified_split(

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import DataError
 from diptych.data.modality import Kind, Modality
-from diptych.errors import DataError
 
 
 def to_stored(values: Features, kind: Kind) -> Features:

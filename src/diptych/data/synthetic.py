@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Features, Floats, Integers
+from diptych._core.arrays import Booleans, Features, Floats, Integers
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.data.dataset import Dataset
 from diptych.data.modality import KINDS, Kind, ModalityRows
 from diptych.data.splits import stratified_split
 from diptych.data.writing import Draft, check_target, write_dataset
-from diptych.errors import ConfigError
-from diptych.seeding import generator
 
 DEFAULT_KINDS: Mapping[str, Kind] = {"image": "dense", "text": "counts"}
 DEFAULT_DIMENSION: Mapping[Kind, int] = {"dense": 64, "counts": 200}

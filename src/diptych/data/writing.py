@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from diptych.atomic import atomic_folder, write_json
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_folder, write_json
 from diptych.data.checks import check_items, check_rows
 from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, SPLITS, Dataset
 from diptych.data.fingerprint import fingerprint_of, hash_features, hash_records
 from diptych.data.modality import Modality, ModalityRows
 from diptych.data.storage import to_stored, write_rows
-from diptych.errors import DataError
 
 Label = str | Sequence[str] | None
 """One class name, several, or none."""

@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diptych.arrays import Floats, Integers
-from diptych.errors import ConfigError
+from diptych._core.arrays import Floats, Integers
+from diptych._core.errors import ConfigError
 from diptych.evaluation.ranking import HitPositions
 
 Denominator = Literal["retrieved", "R", "min_R_K"]

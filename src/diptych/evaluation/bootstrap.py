@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diptych.arrays import Floats, Integers
-from diptych.errors import ConfigError, DataError
-from diptych.seeding import generator
+from diptych._core.arrays import Floats, Integers
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 
 RESAMPLES = 2000
 LEVEL = 0.95

@@ -12,7 +12,7 @@ and h follows the hypergeometric distribution of K draws from n items of which R
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from diptych.arrays import Floats, Integers
+from diptych._core.arrays import Floats, Integers
 from diptych.evaluation.average_precision import Denominator, check_cut, hits_counted
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diptych.arrays import Booleans
+from diptych._core.arrays import Booleans
+from diptych._core.errors import DataError
 from diptych.data.labels import Labels
-from diptych.errors import DataError
 from diptych.evaluation.average_precision import Denominator, recall_levels
 from diptych.evaluation.inputs import Rows, check_pair
 from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions

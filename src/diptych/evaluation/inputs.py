@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Booleans, Floats
+from diptych._core.arrays import Booleans, Floats
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.labels import Labels
-from diptych.errors import ConfigError, DataError
 
 Rows = NDArray[np.floating]
 """Representations, one row an item, of any float width; ranking works in float64 whatever comes in."""

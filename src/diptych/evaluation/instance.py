@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.labels import Labels
-from diptych.errors import ConfigError, DataError
 from diptych.evaluation.bootstrap import RESAMPLES, percentiles, resampled_means
 from diptych.evaluation.chance import best_rank_distribution, expected_reciprocal_rank
 from diptych.evaluation.inputs import Rows

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Booleans, Floats, Integers
+from diptych._core.arrays import Booleans, Floats, Integers
+from diptych._core.errors import ConfigError
 from diptych.data.labels import Labels
-from diptych.errors import ConfigError
 from diptych.evaluation.inputs import Rows, check_pair
 from diptych.evaluation.similarity import Gallery, Similarity
 

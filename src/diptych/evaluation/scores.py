@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Floats, Integers
+from diptych._core.arrays import Floats, Integers
 from diptych.evaluation.average_precision import (
     Denominator,
     average_precision_at,

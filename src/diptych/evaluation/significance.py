@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diptych.arrays import Floats
-from diptych.errors import ConfigError, DataError
+from diptych._core.arrays import Floats
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.evaluation.bootstrap import RESAMPLES, Interval, mean_interval, per_query
-from diptych.seeding import generator
 
 FLIPS = 10_000
 _ENUMERATED = 12  # up to so many differences every sign pattern is tried

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from diptych.arrays import Floats, Integers
-from diptych.errors import ConfigError, DataError
+from diptych._core.arrays import Floats, Integers
+from diptych._core.errors import ConfigError, DataError
 from diptych.evaluation.inputs import Rows
 
 

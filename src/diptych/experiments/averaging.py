@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Floats
-from diptych.errors import DataError
+from diptych._core.arrays import Floats
+from diptych._core.errors import DataError
 from diptych.evaluation import DirectionScores, InstanceScores, average_directions, mean_interval
 
 _AVERAGED = ("map", "map@50")

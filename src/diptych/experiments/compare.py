@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import write_json, write_text
+from diptych._core.errors import ConfigError, DataError, DiptychError
+from diptych._core.files import write_json, write_text
 from diptych.data import Dataset
-from diptych.errors import ConfigError, DataError, DiptychError
 from diptych.experiments.evaluate_model import evaluate_model
 from diptych.experiments.markdown import render_markdown
 from diptych.experiments.planning import Run, plan, suited

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.evaluation import Comparison, compare, holm
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset, Partition
-from diptych.errors import DataError
 from diptych.evaluation import (
     ColumnStatistics,
     Denominator,

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset, Labels, Partition
-from diptych.errors import ConfigError, DataError
 from diptych.evaluation import Denominator, expected_average_precision, expected_reciprocal_rank
 
 Relevance = Literal["class", "document"]

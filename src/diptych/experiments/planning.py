@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diptych._core.errors import ConfigError, DiptychError
 from diptych.data import Dataset, Protocol
-from diptych.errors import ConfigError, DiptychError
 from diptych.experiments.recipe import Recipe
 from diptych.methods import registry
 from diptych.methods.base import Method

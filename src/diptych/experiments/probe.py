@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from diptych.arrays import Features, Floats, Integers
+from diptych._core.arrays import Features, Floats, Integers
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
-from diptych.errors import DataError
 from diptych.features import Pipeline, fit_scaling, pipeline_of
 from diptych.features.contract import Block
 from diptych.methods.posterior_search import STRENGTH_GRID
 from diptych.methods.posteriors import Posteriors, fit_posteriors
 from diptych.methods.selection import Search
-from diptych.progress import Progress, silent
 
 ALL = "all columns"
 

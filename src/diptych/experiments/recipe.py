@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from diptych._core.errors import ConfigError
 from diptych.data import SPLITS, Protocol
-from diptych.errors import ConfigError
 from diptych.methods import registry
 from diptych.methods.profiles import PROFILES
 

@@ -9,16 +9,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import atomic_folder, read_json, write_json
-from diptych.code_version import code_version
+from diptych._core.code_version import code_version
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_folder, read_json, write_json
+from diptych._core.state import pack, unpack
 from diptych.data import Dataset
-from diptych.errors import DataError
 from diptych.experiments.evaluate_model import ModelScores
 from diptych.experiments.planning import Run
 from diptych.experiments.score_files import read_scores, write_scores
 from diptych.methods.base import Method
 from diptych.methods.model_folder import save_model
-from diptych.state import pack, unpack
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from diptych.atomic import read_json, write_json
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.files import read_json, write_json
+from diptych._core.state import pack, unpack
 from diptych.evaluation import DirectionScores, InstanceScores
 from diptych.experiments.evaluate_model import ModelScores
-from diptych.state import pack, unpack
 
 T = TypeVar("T", DirectionScores, InstanceScores)
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from diptych._core.errors import ConfigError
 from diptych.data import Dataset
-from diptych.errors import ConfigError
 from diptych.experiments.blocks import fit_block, score_blocks
 from diptych.experiments.evaluate_model import ModelScores
 from diptych.experiments.planning import plan

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Features, Floats, Singles
+from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.errors import DataError
+from diptych._core.seeding import generator
 from diptych.data import Dataset
 from diptych.data.modality import Kind, kind_blocks
-from diptych.errors import DataError
 from diptych.features.contract import Picture
-from diptych.seeding import generator
 
 TOLERANCE = 1e-5
 ENCODER_TOLERANCE = 1e-4

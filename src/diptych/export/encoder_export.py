@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
 from diptych.export.checking import ENCODER_TOLERANCE, Check, check_pictures
 from diptych.export.sanitise import without_folders
 from diptych.features import Pipeline
 from diptych.features.encoder_folder import weights_beside
 from diptych.features.exported_encoders import changed_inside
 from diptych.features.pipeline import FittedModality, save_pipeline
-from diptych.progress import Progress, silent
 
 
 @dataclass

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.atomic import atomic_folder, read_json, write_json
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.files import atomic_folder, read_json, write_json
+from diptych._core.progress import Progress, silent
+from diptych._core.state import pack
+from diptych._core.state_folder import versions
 from diptych.data import Dataset
 from diptych.data.dataset import PIPELINE_FOLDER
-from diptych.errors import ConfigError, DataError
 from diptych.export.checking import Check, check_rows, moved_rows, real_rows
 from diptych.export.encoder_export import EncoderExport, export_pipeline
 from diptych.export.onnx_file import onnx_library, to_onnx
@@ -29,10 +32,7 @@ from diptych.methods.exported import (
     is_exported,
     load_exported,
 )
-from diptych.progress import Progress, silent
 from diptych.search.one_space import compares_codes, whole_purpose
-from diptych.state import pack
-from diptych.state_folder import versions
 
 _COMPARED = 8
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.export.layer_tracers import joint_mean_field
 from diptych.export.traced import Traced, side_by_side, trace_steps, traces_method, traces_step
 from diptych.features.scaling import BlockScaling, Scaling

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.export.traced import Draft, Node, Traced
 from diptych.methods.exported import GRAPH_INPUT, GRAPH_OUTPUT
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods import Method
 from diptych.methods.exported import GRAPH_INPUT
 

@@ -7,12 +7,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind, join_kinds
-from diptych.errors import ConfigError
 from diptych.features.contract import Block, Extractor, Feature, width
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 ItemT = TypeVar("ItemT")
 

@@ -7,9 +7,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.progress import Progress, silent
 from diptych.data.modality import Kind
-from diptych.progress import Progress, silent
 
 Picture = NDArray[np.uint8]
 """A decoded picture: height × width × 3, sRGB."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.features.weights import file_hash, required
 
 INSTALLATION = "pip install 'diptych[onnx,text]'"

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.features.catalogue import FEATURES, Argument, FeatureEntry
 
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}

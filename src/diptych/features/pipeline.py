@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import pack, stateful, unpack
+from diptych._core.state_folder import FolderFormat, hash_state, to_weights, versions
 from diptych.data.dataset import Dataset
-from diptych.errors import ConfigError, DataError
 from diptych.features.contract import Extractor
 from diptych.features.raw_items import read_items
 from diptych.features.registry import import_features, make_feature
-from diptych.progress import Progress, silent
-from diptych.state import pack, stateful, unpack
-from diptych.state_folder import FolderFormat, hash_state, to_weights, versions
 
 _PIPELINE = FolderFormat("pipeline.json", "diptych-pipeline", 1, "pipeline", "make one from raw pictures and texts")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 
 
 def read_items(medium: str, raw: Any) -> list[Any]:  # noqa: ANN401 - whatever stands for an item

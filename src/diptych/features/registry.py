@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.features.catalogue import FEATURES, FeatureEntry
 from diptych.features.contract import Feature
 from diptych.features.notation import converted, features_of, read_features
@@ -63,7 +63,7 @@ def make_feature(medium: str, written: str) -> Feature[Any]:
 
 
 def import_features(medium: str, written: str) -> None:
-    """Make the classes of features known to `diptych.state`, so that what was saved of them can be read."""
+    """Make the classes of features known to `diptych._core.state`, so that what was saved of them can be read."""
     features = read_features(medium, written)
     for feature in features:
         _constructor(feature.name, feature.entry)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.errors import ConfigError
+from diptych._core.state import stateful
 from diptych.data.modality import BlockKind, Kind, KindBlock, kind_blocks
-from diptych.errors import ConfigError
-from diptych.state import stateful
 
 TRANSFORMS = ("sqrt", "log", "log1p", "tf", "tfidf")
 SCALINGS = ("zscore", "minmax", "centre", "none")

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 
 
 def required(module: str, installation: str) -> Any:  # noqa: ANN401

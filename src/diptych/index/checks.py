@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError, DataError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError
 from diptych.index.filters.syntax import COLUMNS
 from diptych.index.items import Batch
 from diptych.index.terms import EntryWords, entry_words

@@ -15,8 +15,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError, DataError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError
 from diptych.index.checks import checked_batch, checked_ids, checked_page, is_plain, unit_queries
 from diptych.index.filters import And, Comparison, Condition, Key, parse
 from diptych.index.identity import Identity, Maker

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 
 Metric = Literal["cosine"]
 METRICS: tuple[Metric, ...] = ("cosine",)

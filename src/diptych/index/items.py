@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.index.terms import EntryWords
 
 Metadata = dict[str, Any]

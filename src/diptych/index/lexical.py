@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index.bm25 import WordStatistics, best_score
 from diptych.index.checks import checked_page, is_plain
 from diptych.index.filters import Condition, parse

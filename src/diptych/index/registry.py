@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index.contract import Index
 from diptych.index.identity import Identity, Maker
 

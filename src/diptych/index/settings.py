@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 
 @dataclass(frozen=True)

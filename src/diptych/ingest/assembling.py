@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Booleans, Features, Integers
-from diptych.atomic import atomic_folder, write_json
+from diptych._core.arrays import Booleans, Features, Integers
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_folder, write_json
 from diptych.data import Dataset, Draft, ModalityRows, write_dataset
 from diptych.data.dataset import PIPELINE_FOLDER
-from diptych.errors import DataError
 from diptych.features import Pipeline
 from diptych.features.contract import width
 from diptych.ingest.describing import stacked

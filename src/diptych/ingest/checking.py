@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.features import check_available
 from diptych.ingest.options import IngestOptions
 

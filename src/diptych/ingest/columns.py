@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.ingest.column_content import describe_column
 from diptych.ingest.column_guessing import Guess, guess_id, guess_image, guess_label, guess_split, guess_texts
 from diptych.ingest.image_finding import ImageFinder

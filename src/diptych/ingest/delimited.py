@@ -2,7 +2,7 @@
 
 import csv
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.report import Problem
 from diptych.ingest.tables import Row, Table
 from diptych.ingest.text_lines import decode_lines

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Features
-from diptych.errors import ConfigError
+from diptych._core.arrays import Booleans, Features
+from diptych._core.errors import ConfigError
 from diptych.features import Extractor
 from diptych.ingest.shards import Shard
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Integers
-from diptych.errors import DataError
+from diptych._core.arrays import Integers
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress
 from diptych.features import Pipeline
 from diptych.ingest.plan import Plan
 from diptych.ingest.row_cache import rows_folder, trim
 from diptych.ingest.shards import read_shard, shard_path
 from diptych.ingest.work_folder import WorkFolder
 from diptych.ingest.workers import Setting, Task, run_tasks
-from diptych.progress import Progress
 
 _SHARD_UNITS = {"image": 64, "text": 1024}
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress
+from diptych._core.seeding import generator
 from diptych.data.fingerprint import hash_records
-from diptych.errors import DataError
 from diptych.features import FittedModality, Pipeline, fit_pipeline, load_pipeline, make_feature, save_pipeline
 from diptych.features.composition import learns
 from diptych.ingest.picture_sources import Place, hash_places
 from diptych.ingest.plan import Plan
 from diptych.ingest.row_cache import features_code, library_versions, rows_folder
-from diptych.progress import Progress
-from diptych.seeding import generator
 
 _MOST_FITTED = 20
 

@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name, is_hidden
 
 _MOST_FILES = 2_000_000

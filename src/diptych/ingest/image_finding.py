@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.features.image_formats import is_foreign_name, is_image_name
 from diptych.ingest.column_content import is_address
 from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.features.image_formats import FOREIGN_ENDINGS, conversion_advice, is_foreign_name, is_image_name
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.file_names import texts_of_names, words_of_name

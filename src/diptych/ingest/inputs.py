@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.features.image_formats import is_image_name
 from diptych.ingest.column_content import image_names, is_empty, looks_like_image, spread
 from diptych.ingest.columns import NO_COLUMN, Columns, ColumnUse, choose_columns

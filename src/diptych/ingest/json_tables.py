@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.report import Problem
 from diptych.ingest.tables import Row, Table
 from diptych.ingest.text_lines import decode_lines

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset
-from diptych.errors import DataError
 from diptych.ingest.opening import reopen_pictures
 from diptych.ingest.picture_sources import PictureSource
 

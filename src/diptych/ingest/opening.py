@@ -4,7 +4,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.folder_source import FolderSource
 from diptych.ingest.picture_sources import PictureSource
 from diptych.ingest.tar_source import TarSource

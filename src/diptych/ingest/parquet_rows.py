@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.report import Problem
 from diptych.ingest.tables import Row, Table
 

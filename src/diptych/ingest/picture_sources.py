@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 
 
 class RefusedNameError(DataError):

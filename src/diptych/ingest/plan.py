@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
+from diptych._core.errors import DataError
 from diptych.data.importers.label_column import LabelColumn, read_labels
 from diptych.data.writing import check_target
-from diptych.errors import DataError
 from diptych.ingest.checking import check_options, check_room
 from diptych.ingest.columns import Columns, ColumnUse
 from diptych.ingest.image_finding import ImageFinder, OnTheWebError

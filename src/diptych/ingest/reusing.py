@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
 from diptych.data.modality import Kind
 from diptych.features import Block, Extractor, FittedModality
 from diptych.features.composition import ComposedExtractor

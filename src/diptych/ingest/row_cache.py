@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from diptych import features
-from diptych.arrays import Singles
-from diptych.cache_root import default_cache_root
-from diptych.code_version import code_version
+from diptych._core.arrays import Singles
+from diptych._core.code_version import code_version
+from diptych._core.files import default_cache_root
+from diptych._core.state import pack
+from diptych._core.state_folder import hash_state, to_weights, versions
 from diptych.data.fingerprint import hash_records
 from diptych.features import Extractor
 from diptych.features.contract import width
-from diptych.state import pack
-from diptych.state_folder import hash_state, to_weights, versions
 
 LIMIT_VARIABLE = "DIPTYCH_ROW_CACHE_GB"
 _DEFAULT_GB = 4.0

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
-from diptych.errors import ConfigError, DataError
 from diptych.features import load_pipeline, save_pipeline
 from diptych.ingest.assembling import assemble
 from diptych.ingest.extraction import extract, units_of
@@ -14,7 +15,6 @@ from diptych.ingest.options import IngestOptions
 from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.report import IngestReport
 from diptych.ingest.work_folder import work_folder
-from diptych.progress import Progress, silent
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Features
-from diptych.atomic import atomic_file
+from diptych._core.arrays import Booleans, Features
+from diptych._core.files import atomic_file
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.splits import stratified_split
-from diptych.errors import ConfigError, DataError
 from diptych.ingest.header_names import split_named
 from diptych.ingest.items import Item
 

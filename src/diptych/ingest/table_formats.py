@@ -6,7 +6,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest import delimited, json_tables, parquet_rows
 from diptych.ingest.tables import Table
 

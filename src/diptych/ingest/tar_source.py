@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name, is_hidden
 
 _OPENERS: dict[bytes, Callable[[Path], object]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}

@@ -13,7 +13,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.processes import end_pool, interrupts_held_back, roomy_allocator, settle_worker
 from diptych.features import load_pipeline
 from diptych.ingest.describing import Broken, describe
 from diptych.ingest.opening import reopen_pictures
@@ -21,7 +22,6 @@ from diptych.ingest.picture_sources import Place
 from diptych.ingest.reusing import Keyed, Reuse
 from diptych.ingest.row_cache import content_key
 from diptych.ingest.shards import shard_path, write_shard
-from diptych.processes import end_pool, interrupts_held_back, roomy_allocator, settle_worker
 
 _AHEAD = 2
 """Tasks that wait for each worker, so that none is idle and few are in memory."""

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name, is_hidden
 
 _ENCRYPTED = 0x1

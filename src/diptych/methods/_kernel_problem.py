@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.methods._prefix_search import Setting
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.kernel_view import KernelView, full_view, landmark_view

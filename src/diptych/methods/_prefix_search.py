@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from diptych.arrays import Floats
-from diptych.errors import ConfigError
+from diptych._core.arrays import Floats
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress
 from diptych.methods.selection import Search, Validation
-from diptych.progress import Progress
 
 Setting = dict[str, Any]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.errors import ConfigError, FitError
 from diptych.data import Kind, Partition, TrainingData
-from diptych.errors import ConfigError, FitError
 from diptych.features.scaling import Scaling, fit_scaling
 
 _FEWEST_PAIRS = 2

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from diptych.arrays import Features, Floats, Singles
+from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Protocol, TrainingData
-from diptych.errors import ConfigError
 from diptych.evaluation import Similarity
 from diptych.methods.auto_budget import Affordable, affordable, limited, posterior_seconds
 from diptych.methods.auto_choice import CLASSES, CLASSES_AND_PARTNERS, PARTNERS, Candidate, Situation, candidates
@@ -16,9 +17,8 @@ from diptych.methods.base import Method
 from diptych.methods.label_use import lacks_labels, without_labels
 from diptych.methods.posterior_search import STRENGTH_GRID, STRENGTH_UNCHOSEN
 from diptych.methods.registry import create
-from diptych.progress import Progress, silent
 
-if TYPE_CHECKING:  # what a fit depends on is read from the imports: see `diptych.code_version`
+if TYPE_CHECKING:  # what a fit depends on is read from the imports: see `diptych._core.code_version`
     from diptych.methods.cca import CCA
     from diptych.methods.cdmlmr import CDMLMR
     from diptych.methods.identity import Identity

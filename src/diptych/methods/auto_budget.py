@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from diptych.arrays import Booleans
+from diptych._core.arrays import Booleans
+from diptych._core.seeding import generator
 from diptych.data import Labels, TrainingData
 from diptych.methods.deep.sizing import sizes_for
 from diptych.methods.label_use import with_labels_kept
-from diptych.seeding import generator
 
 START_SECONDS = 4.0
 """Importing torch, opening the data and judging."""

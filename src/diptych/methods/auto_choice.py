@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from diptych._core.errors import FitError
 from diptych.data import TrainingData
-from diptych.errors import FitError
 from diptych.methods.label_use import classes_seen
 
 FEWEST_PAIRS = 20

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.seeding import generator
 from diptych.data import TrainingData
 from diptych.evaluation import evaluate_instances
 from diptych.methods.auto_budget import Affordable
@@ -14,7 +15,6 @@ from diptych.methods.base import Method
 from diptych.methods.label_use import without_labels
 from diptych.methods.purposes import Purpose
 from diptych.methods.selection import FEWEST_PAIRS, Validation
-from diptych.seeding import generator
 
 LEAST_GAIN = 0.03
 """The share of the way from chance to a perfect MAP below which the class space learned nothing of the labels."""

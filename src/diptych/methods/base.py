@@ -7,16 +7,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from diptych.arrays import Features, Floats, Singles
+from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.errors import DataError, FitError, NotFittedError
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Protocol, TrainingData, training_data
-from diptych.errors import DataError, FitError, NotFittedError
 from diptych.evaluation import Similarity
 from diptych.methods.label_use import ignore_single_class, refuse_single_class
 from diptych.methods.parameters import Parametrised
 from diptych.methods.pipeline_keeping import PipelineKeeper
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
 from diptych.methods.selection import selection_note
-from diptych.progress import Progress, silent
 
 _EMBED_ROWS = 8192
 
@@ -25,7 +25,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
     """Something that learns one space for several modalities.
 
     Subclasses write a constructor that only assigns, `_fit` and `_embed`. Whatever `_fit` learns goes into
-    attributes that end in an underscore and hold only what `diptych.state` can pack; saving is then inherited.
+    attributes that end in an underscore and hold only what `diptych._core.state` can pack; saving is then inherited.
 
     A method with several spaces sets `spaces_` in `_fit`, a dictionary from "class" and "partner" to their numbers of
     columns; `_embed` then returns them side by side in that order, each part of a row with the same length in all rows.

@@ -2,14 +2,14 @@
 
 from typing import ClassVar, Literal
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
-from diptych.errors import ConfigError
 from diptych.methods._prefix_search import Grid, Setting, check_at_least
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
 from diptych.methods.linear import LinearMaps, LinearMethod, LinearProblem
-from diptych.progress import Progress
 
 RIDGES = Grid((10.0, 1.0, 0.1, 1e-2, 1e-3), fallback=0.1)
 COMPONENTS = Grid((5, 10, 20, 50, 100, 200), fallback=10)

@@ -5,15 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
+from diptych._core.errors import FitError
+from diptych._core.progress import Progress
 from diptych.data import Labels, TrainingData
-from diptych.errors import FitError
 from diptych.methods._prefix_search import Grid, Setting, check_at_least
 from diptych.methods._scalings import training_pairs
 from diptych.methods.algebra.multiview import multiview_coordinates
 from diptych.methods.algebra.spectrum import spectrum
 from diptych.methods.linear import LinearMaps, LinearMethod, LinearProblem
-from diptych.progress import Progress
 
 RIDGES = Grid((10.0, 1.0, 0.1, 1e-2, 1e-3), fallback=0.1)
 COMPONENTS = Grid((5, 10, 20, 50, 100, 200), fallback=10)

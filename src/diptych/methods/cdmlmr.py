@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, ClassVar, Literal
 
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress
 from diptych.data import Protocol, TrainingData
-from diptych.errors import ConfigError, FitError
 from diptych.methods.base_network import BaseNetwork
 from diptych.methods.cdmlmr_staged import StagedCDMLMR
 from diptych.methods.deep.class_space import branch_space, probability_space
@@ -21,7 +22,6 @@ from diptych.methods.fit_stages import WholeFit
 from diptych.methods.partner_space import PartnerJudge, add_partner_space, fit_partner_codes
 from diptych.nets.cdmlmr import Branch
 from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
-from diptych.progress import Progress
 
 Losses = Literal["both", "contrastive", "quadruplet", "none"]
 Retrieved = Literal["probabilities", "codes"]

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from diptych._core.errors import ConfigError
 from diptych.data import Protocol, TrainingData
-from diptych.errors import ConfigError
 from diptych.methods.base_network import shared_codes
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain

@@ -4,12 +4,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
 from diptych.methods._prefix_search import Grid, check_at_least
 from diptych.methods.algebra.truncated_svd import truncated_svd
 from diptych.methods.linear import LinearMaps, LinearMethod, LinearProblem
-from diptych.progress import Progress
 
 COMPONENTS = Grid((10, 20, 50, 100, 200, 500), fallback=10)
 

@@ -4,11 +4,11 @@ from hashlib import shake_256
 
 import numpy as np
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
-from diptych.errors import ConfigError
 from diptych.methods.base import Method
-from diptych.progress import Progress
 
 
 class Chance(Method):

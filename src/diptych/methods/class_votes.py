@@ -6,8 +6,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import log_expit
 
-from diptych.arrays import Floats
-from diptych.state import stateful
+from diptych._core.arrays import Floats
+from diptych._core.state import stateful
 
 _BLOCK_ENTRIES = 4_000_000
 

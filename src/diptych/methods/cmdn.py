@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.features import fit_scaling
 from diptych.methods.deep.autoencoder_stage import train_autoencoder
 from diptych.methods.deep.bimodal_stage import train_bimodal

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods.deep.dbn_stage import CodedModality, train_dbn
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain, run_chain

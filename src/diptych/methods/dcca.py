@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
 from diptych.features import fit_scaling
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum

@@ -9,18 +9,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from diptych.arrays import Features, Singles
-from diptych.atomic import read_json
+from diptych._core.arrays import Features, Singles
+from diptych._core.errors import ConfigError, DataError, FitError
+from diptych._core.files import read_json
+from diptych._core.progress import Progress
+from diptych._core.state import unpack
 from diptych.data import TrainingData
 from diptych.data.dataset import PIPELINE_FOLDER
-from diptych.errors import ConfigError, DataError, FitError
 from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline
 from diptych.features.exported_encoders import load_located_pipeline
 from diptych.methods.base import Method
 from diptych.methods.purposes import Purpose
-from diptych.progress import Progress
-from diptych.state import unpack
 
 DOCUMENT, FORMAT, FORMAT_VERSION = "model.json", "diptych-exported-model", 1
 GRAPH_INPUT, GRAPH_OUTPUT = "rows", "codes"

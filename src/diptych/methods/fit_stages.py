@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from diptych.progress import Progress
+from diptych._core.progress import Progress
 
 LEARNING = "learning"
 """What a fit of several stages is called as a whole; it is reported in per cent."""

@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 from sklearn.neighbors import NearestNeighbors
 
-from diptych.arrays import Floats, Sparse
-from diptych.errors import ConfigError
+from diptych._core.arrays import Floats, Sparse
+from diptych._core.errors import ConfigError
 
 Laplacian = Literal["knn", "released"]
 LAPLACIANS: tuple[Laplacian, ...] = ("knn", "released")

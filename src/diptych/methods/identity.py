@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.errors import FitError
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
-from diptych.errors import FitError
 from diptych.evaluation.similarity import unit_rows
 from diptych.methods.base import Method
-from diptych.progress import Progress
 
 
 class Identity(Method):

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from diptych.arrays import Floats
-from diptych.errors import FitError
+from diptych._core.arrays import Floats
+from diptych._core.errors import FitError
 
 EPSILON = 1e-10
 

@@ -5,9 +5,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
-from diptych.errors import ConfigError, FitError
 from diptych.evaluation import Similarity
 from diptych.features import Scaling
 from diptych.methods._scalings import fit_scalings, training_pairs
@@ -16,7 +17,6 @@ from diptych.methods.class_votes import Voters, class_votes
 from diptych.methods.graph_laplacian import Laplacian, smoothness
 from diptych.methods.joint_regression import Problem, Projections, Side, Weights, solve
 from diptych.methods.selection import Search, Validation
-from diptych.progress import Progress
 
 SPARSITY_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 GRAPH_GRID = (1e-3, 1e-1, 1.0, 10.0, 100.0, 1000.0)

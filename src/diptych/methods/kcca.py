@@ -5,9 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress
+from diptych._core.seeding import generator
 from diptych.data import TrainingData
-from diptych.errors import ConfigError
 from diptych.features.scaling import Scaling
 from diptych.methods._kernel_problem import KernelProblem
 from diptych.methods._prefix_search import Grid, Setting, check_at_least, choose
@@ -15,8 +17,6 @@ from diptych.methods._scalings import scaled_pairs
 from diptych.methods.algebra.kernels import KERNELS, Kernel, KernelName
 from diptych.methods.base import Method
 from diptych.methods.selection import Validation
-from diptych.progress import Progress
-from diptych.seeding import generator
 
 KAPPAS = Grid((1.0, 0.1, 1e-2, 1e-3), fallback=0.1)
 COMPONENTS = Grid((10, 20, 50, 100, 200), fallback=10)

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from diptych.arrays import Booleans
+from diptych._core.arrays import Booleans
+from diptych._core.errors import FitError
 from diptych.data import Dataset, Labels, Partition, Protocol, TrainingData
-from diptych.errors import FitError
 
 _log = logging.getLogger(__name__)
 

@@ -4,14 +4,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
 from diptych.features.scaling import Scaling
 from diptych.methods._prefix_search import Setting, choose
 from diptych.methods._scalings import scaled_pairs
 from diptych.methods.base import Method
 from diptych.methods.selection import Validation
-from diptych.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import atomic_folder, read_json
+from diptych._core.errors import ConfigError
+from diptych._core.files import atomic_folder, read_json
+from diptych._core.state import pack, unpack
+from diptych._core.state_folder import FolderFormat, hash_state, to_weights, versions
 from diptych.data.dataset import PIPELINE_FOLDER
-from diptych.errors import ConfigError
 from diptych.features import check_same_pipeline
 from diptych.methods.base import Method
 from diptych.methods.exported import is_exported, load_exported
 from diptych.methods.registry import create, method_class
-from diptych.state import pack, unpack
-from diptych.state_folder import FolderFormat, hash_state, to_weights, versions
 
 FORMAT = "diptych-model"
 FORMAT_VERSION = 1

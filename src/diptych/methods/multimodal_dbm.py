@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
 from diptych.methods.deep.boltzmann_stage import pretrain
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain, run_chain

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from diptych.arrays import Features, Singles
-from diptych.errors import ConfigError
+from diptych._core.arrays import Features, Singles
+from diptych._core.errors import ConfigError
 from diptych.methods.deep.dbn_stage import train_dbn
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.joint_machine import JointCode

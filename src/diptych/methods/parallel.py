@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods.registry import method_class
 
 # Torch comes with an extra and loads slowly, so it is imported where it is needed: not for one process.

@@ -3,7 +3,7 @@
 import inspect
 from typing import Any, Self
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 
 class Parametrised:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Features, Floats, Singles
+from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.progress import Progress
+from diptych._core.state import stateful
 from diptych.data import Partition, TrainingData
 from diptych.evaluation import evaluate_instances
 from diptych.features.scaling import Scaling, fit_scaling
@@ -14,8 +16,6 @@ from diptych.methods._scalings import scaled_pairs
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
 from diptych.methods.selection import FEWEST_PAIRS, Search, Validation
-from diptych.progress import Progress
-from diptych.state import stateful
 
 RIDGES = (1.0, 0.3, 0.1)
 COMPONENTS = (128, 64, 256)

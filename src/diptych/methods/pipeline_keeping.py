@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset
-from diptych.errors import DataError
 from diptych.features import Pipeline, check_same_pipeline, load_pipeline
 
 

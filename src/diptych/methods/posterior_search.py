@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from diptych.arrays import Features, Floats, Integers
+from diptych._core.arrays import Features, Floats, Integers
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
-from diptych.errors import ConfigError, FitError
 from diptych.methods.posteriors import Posteriors, fit_posteriors
 from diptych.methods.selection import Search, Validation
-from diptych.progress import Progress
 
 STRENGTH_GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 STRENGTH_UNCHOSEN = 1e-2

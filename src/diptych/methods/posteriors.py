@@ -9,8 +9,8 @@ from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from diptych.arrays import Floats, Integers
-from diptych.state import stateful
+from diptych._core.arrays import Floats, Integers
+from diptych._core.state import stateful
 
 _MAX_STEPS = 500
 _GRADIENT_TOLERANCE = 1e-4

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Floats, Integers, Singles, Sparse
+from diptych._core.arrays import Booleans, Floats, Integers, Singles, Sparse
+from diptych._core.optional import faiss
+from diptych._core.progress import Progress, silent
 from diptych.data import Labels, Protocol, TrainingData
 from diptych.data.protocol import with_propagated_labels
 from diptych.evaluation.similarity import unit_rows
-from diptych.index.local.faiss_library import faiss
 from diptych.methods._scalings import scaled_pairs
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.multiview import multiview_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
-from diptych.progress import Progress, silent
 
 COUNTS_SCALING = "tfidf+centre"
 RIDGE = 3.0

@@ -7,7 +7,7 @@ near the very item it belongs to. Its embeddings are both side by side; a purpos
 from collections.abc import Mapping
 from typing import Literal
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 Purpose = Literal["auto", "class", "partner", "both"]
 PURPOSES: tuple[Purpose, ...] = ("auto", "class", "partner", "both")

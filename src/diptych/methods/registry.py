@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods.base import Method
 from diptych.methods.parameters import check_names
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
 from diptych.data import Labels, Partition, TrainingData
 from diptych.evaluation import Similarity, expected_average_precision, mean_average_precision
 

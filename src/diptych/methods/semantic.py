@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.progress import Progress
 from diptych.data import TrainingData
 from diptych.features import Scaling
 from diptych.methods._scalings import fit_scalings, training_pairs
@@ -21,7 +22,6 @@ from diptych.methods.posterior_search import (
 )
 from diptych.methods.posteriors import Posteriors
 from diptych.methods.selection import Search, Validation
-from diptych.progress import Progress
 
 
 class SemanticMatching(Method):

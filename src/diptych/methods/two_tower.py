@@ -7,10 +7,10 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 import torch
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
+from diptych._core.errors import ConfigError
 from diptych.data import Protocol, TrainingData
 from diptych.data.modality import BlockKind
-from diptych.errors import ConfigError
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.blocks import prepare_blocks
 from diptych.methods.deep.dbn_stage import CLIP

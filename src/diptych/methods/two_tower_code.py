@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
+from diptych._core.state import stateful
 from diptych.methods.deep.layers import DenseLayer, run_chain
 from diptych.methods.deep.towers import unit_rows
-from diptych.state import stateful
 
 
 @stateful

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.dense import Activation, DenseStack, dense
 from diptych.nets.row_source import RowSource, same_length
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.dense import Activation, activation_function, dense
 from diptych.nets.row_source import RowSource, same_length
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.deep_boltzmann import DeepBoltzmannMachine, Layers
 from diptych.nets.rbm import sample_binary
 from diptych.nets.row_source import RowSource, same_length

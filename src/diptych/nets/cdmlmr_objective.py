@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.cdmlmr import CdmlmrNetwork
 from diptych.nets.graph import Outputs, edge_purity, guessed_labels, shared_graph
 from diptych.nets.losses import (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.rbm import RestrictedBoltzmannMachine, sample_binary
 from diptych.nets.row_source import RowSource
 

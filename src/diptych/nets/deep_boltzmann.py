@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.rbm import BernoulliRBM, RestrictedBoltzmannMachine
 from diptych.nets.replicated_softmax import ReplicatedSoftmax
 

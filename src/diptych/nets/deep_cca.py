@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from diptych.errors import ConfigError, FitError
+from diptych._core.errors import ConfigError, FitError
 from diptych.nets.dense import Activation, DenseStack, Scheme
 from diptych.nets.row_source import RowSource, same_length
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.losses import squared_distances
 
 Metric = Literal["euclidean", "cosine"]

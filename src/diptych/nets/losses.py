@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 ContrastiveForm = Literal["hadsell", "eq5"]
 

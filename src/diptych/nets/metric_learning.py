@@ -7,7 +7,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from diptych.errors import ConfigError, FitError
+from diptych._core.errors import ConfigError, FitError
 from diptych.nets.dense import dropout
 from diptych.nets.graph import Metric, edge_purity, graph_distances, neighbour_graph
 from diptych.nets.losses import (

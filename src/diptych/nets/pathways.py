@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.dense import DenseStack, dense
 
 TrunkActivation = Literal["relu", "tanh", "sigmoid"]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.rbm import RestrictedBoltzmannMachine
 
 

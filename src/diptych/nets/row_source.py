@@ -6,8 +6,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from diptych.arrays import Sparse
-from diptych.errors import DataError
+from diptych._core.arrays import Sparse
+from diptych._core.errors import DataError
 
 
 class RowSource(Protocol):

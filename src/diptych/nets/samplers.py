@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.graph import ranks
 from diptych.nets.losses import Quadruplets
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.losses import soft_cross_entropy
 from diptych.nets.members import MemberLinear, half_products
 from diptych.nets.mixed_batch import MixedBatch

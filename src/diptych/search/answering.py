@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from diptych.errors import ConfigError, DiptychError
+from diptych._core.errors import ConfigError, DiptychError
 from diptych.search.calibration import Calibration
 from diptych.search.document_pages import DocumentPages, Page
 from diptych.search.embedding import Direction, directions

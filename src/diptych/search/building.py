@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from diptych.code_version import code_version
+from diptych._core.code_version import code_version
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
-from diptych.errors import DataError
 from diptych.index import Identity, Index, Maker
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
-from diptych.progress import Progress, silent
 from diptych.search.calibration import Calibration, calibrate, write_calibration
 from diptych.search.description import describe_dataset
 from diptych.search.document_learning import DocumentLearner

@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diptych.arrays import Floats, Singles
-from diptych.atomic import read_json, write_json
+from diptych._core.arrays import Floats, Singles
+from diptych._core.files import read_json, write_json
+from diptych._core.progress import Progress, silent
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Labels, Partition
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
-from diptych.progress import Progress, silent
 from diptych.search.document_calibration import CosineLine, DocumentCalibration, best_side_pairs, fit_line
 from diptych.search.embedding import Direction
 from diptych.search.pairs import Side, draw_pairs
@@ -21,7 +22,6 @@ from diptych.search.probability_map import ProbabilityMap, fit_map
 from diptych.search.reliability import judged
 from diptych.search.spaces import IndexSpaces
 from diptych.search.typed_queries import typed, typed_side
-from diptych.seeding import generator
 
 Relevance = Literal["label", "document"]
 _MOST_ITEMS = 20_000

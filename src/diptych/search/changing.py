@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Features
-from diptych.errors import ConfigError, DataError
+from diptych._core.arrays import Features
+from diptych._core.errors import ConfigError, DataError
 from diptych.features import clean_text
 from diptych.index import Index, Maker
 from diptych.index.contract import already_there

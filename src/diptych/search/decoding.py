@@ -3,7 +3,7 @@
 from pathlib import Path
 from threading import Lock
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.features import Picture
 from diptych.features.raw_items import read_items
 

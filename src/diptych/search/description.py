@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from diptych.atomic import read_json, write_json
+from diptych._core.errors import DataError
+from diptych._core.files import read_json, write_json
 from diptych.data import Dataset, Partition
 from diptych.data.dataset import SPLITS
-from diptych.errors import DataError
 from diptych.search.entries import metadata_keys
 from diptych.search.keeper import Keeper
 

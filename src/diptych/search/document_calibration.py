@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.search.fusion import Fusion, sigmoid
 from diptych.search.pairs import Pairs, Side, itself
 from diptych.search.presence import Presence

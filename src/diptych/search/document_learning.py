@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Booleans, Floats
+from diptych._core.arrays import Booleans, Floats
+from diptych._core.progress import Progress, silent
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
-from diptych.progress import Progress, silent
 from diptych.search.calibration import Calibration
 from diptych.search.document_calibration import DocumentCalibration
 from diptych.search.document_pages import USED, DocumentPages, holds_name
@@ -24,7 +25,6 @@ from diptych.search.ranking import POOL, fusable, gathered
 from diptych.search.raw_parts import RawParts
 from diptych.search.reliability import TOP, reliability
 from diptych.search.simulation import Lists, Simulated, embedded, judge, simulate
-from diptych.seeding import generator
 
 _QUERIES = 300
 _LEAST_QUERIES = 10

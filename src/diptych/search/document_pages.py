@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Booleans, Floats
-from diptych.errors import ConfigError
+from diptych._core.arrays import Booleans, Floats
+from diptych._core.errors import ConfigError
 from diptych.search.calibration import Calibration
 from diptych.search.document_calibration import CosineLine
 from diptych.search.embedding import Direction

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError, DataError, DiptychError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.index import Index, Item
 from diptych.methods.purposes import Purpose
 from diptych.search.entries import document_of

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
 from diptych.data import Dataset
 from diptych.features import clean_text
 from diptych.index import Index

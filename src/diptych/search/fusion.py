@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diptych.arrays import Booleans, Floats
+from diptych._core.arrays import Booleans, Floats
 
 IMAGE, TEXT, WORDS = 0, 1, 2
 _STRENGTH = 1.0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index import Identity, Index, Maker, create_index, open_index
 from diptych.index.registry import engines_with_words
 

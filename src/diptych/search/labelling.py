@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Floats, Singles, Sparse
+from diptych._core.arrays import Booleans, Floats, Singles, Sparse
 from diptych.data import Labels, Partition
 from diptych.index import Index
 from diptych.methods.propagation import affinity_graph, label_shares, spread_labels

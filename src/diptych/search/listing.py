@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.index import Found, Index, Maker
 from diptych.search.embedding import Direction
 from diptych.search.entries import document_of

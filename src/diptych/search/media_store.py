@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 
 FILE = "media.sqlite"
 _TABLE = """

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from diptych.atomic import read_json, write_json
-from diptych.errors import ConfigError, DiptychError
+from diptych._core.errors import ConfigError, DiptychError
+from diptych._core.files import read_json, write_json
 from diptych.index import Condition, Index, parse
 from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or
 from diptych.index.filters.syntax import COLUMNS

@@ -4,9 +4,9 @@ from itertools import permutations
 
 import numpy as np
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import ConfigError
 from diptych.data import Dataset
-from diptych.errors import ConfigError
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 

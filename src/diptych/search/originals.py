@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.opening import reopen_pictures
 from diptych.ingest.picture_sources import PictureSource
 from diptych.search.decoding import LARGEST_FILE

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Booleans, Floats, Integers, Singles
+from diptych._core.arrays import Booleans, Floats, Integers, Singles
 from diptych.data import Labels, Partition
 
 MOST_PAIRS = 200_000

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
+from diptych._core.errors import DataError
 from diptych.data import Dataset
-from diptych.errors import DataError
 from diptych.ingest import PictureSource, media_of
 from diptych.search.decoding import LARGEST_FILE, decoded
 from diptych.search.media_store import MediaStore, StoredPicture

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diptych.arrays import Floats
-from diptych.errors import DataError
+from diptych._core.arrays import Floats
+from diptych._core.errors import DataError
 from diptych.search.pairs import Pairs
 
 _LEAST_IN_STEP = 30

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diptych.arrays import Floats, Singles
-from diptych.atomic import atomic_file, read_json, write_json
+from diptych._core.arrays import Floats, Singles
+from diptych._core.files import atomic_file, read_json, write_json
+from diptych._core.seeding import generator
 from diptych.index import Index
-from diptych.seeding import generator
 
 ProjectionChoice = Literal["auto", "tsne", "pca", "none"]
 MOST_FOR_TSNE = 25_000

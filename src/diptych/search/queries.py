@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.features import Picture
 from diptych.methods.purposes import PURPOSES, Purpose
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from diptych.arrays import Booleans, Floats
+from diptych._core.arrays import Booleans, Floats
 from diptych.search.fusion import EVIDENCE, WORDS, Fusion, filled, word_evidence
 from diptych.search.listing import Listed
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Features, Singles
-from diptych.atomic import read_json
-from diptych.errors import ConfigError, DataError, DiptychError
+from diptych._core.arrays import Features, Singles
+from diptych._core.errors import ConfigError, DataError, DiptychError
+from diptych._core.files import read_json
 from diptych.features import ignored_words, is_whole_word
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose

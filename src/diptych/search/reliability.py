@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diptych.arrays import Booleans, Floats
+from diptych._core.arrays import Booleans, Floats
 from diptych.search.pairs import Pairs, Side, itself
 from diptych.search.probability_map import ProbabilityMap
 

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from diptych.drawing import COLOURS
+from diptych._core.drawing import COLOURS
 from diptych.search.calibration import Calibration
 from diptych.search.reliability import TOP
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from diptych.errors import ConfigError, DiptychError
+from diptych._core.errors import ConfigError, DiptychError
 from diptych.index import Maker
 from diptych.methods import load_model, model_fingerprint
 from diptych.methods.purposes import Purpose

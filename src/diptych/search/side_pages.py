@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index import Found
 from diptych.index.words import matched_words
 from diptych.search.calibration import Calibration

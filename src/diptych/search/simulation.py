@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Booleans
+from diptych._core.arrays import Booleans
+from diptych._core.errors import DiptychError
 from diptych.data import Dataset, Partition
-from diptych.errors import DiptychError
 from diptych.search.embedding import Direction, directions
 from diptych.search.fusion import WORDS
 from diptych.search.labelling import DocumentLabels

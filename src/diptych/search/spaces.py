@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Booleans, Singles
+from diptych._core.arrays import Booleans, Singles
+from diptych._core.errors import ConfigError
 from diptych.data import Dataset, Partition
-from diptych.errors import ConfigError
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Booleans, Features, Singles
+from diptych._core.arrays import Booleans, Features, Singles
 from diptych.features import text_encoder_columns
 from diptych.index import Identity, Index, Maker
 from diptych.index.bm25 import idf

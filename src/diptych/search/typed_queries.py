@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from diptych._core.errors import DiptychError
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
-from diptych.errors import DiptychError
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 from diptych.search.pairs import Side
 from diptych.search.raw_parts import has_content
-from diptych.seeding import generator
 
 _MOST_QUERIES = 2_000
 _MOST_WORDS = 12

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from diptych.errors import DiptychError
+from diptych._core.errors import DiptychError
 from diptych.index.words import is_spelled, matched_words, plain
 from diptych.search.raw_parts import RawParts
 from diptych.search.texts import Texts

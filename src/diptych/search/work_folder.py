@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import atomic_folder, read_json, write_json
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_folder, read_json, write_json
 from diptych.index.local.locking import locked
 from diptych.search.description import FILE as DESCRIPTION
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from diptych.errors import DiptychError
+from diptych._core.errors import DiptychError
 
 _CODES = {
     400: "bad_request",

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.search import Searcher
 from diptych.serving.app import create_app
 from diptych.serving.connections import PatientProtocol, backlog, want_descriptors

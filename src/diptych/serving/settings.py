@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Self
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 READ_KEY, WRITE_KEY = "DIPTYCH_READ_KEY", "DIPTYCH_WRITE_KEY"
 INDEX, SETTINGS = "DIPTYCH_SERVE_INDEX", "DIPTYCH_SERVE_SETTINGS"

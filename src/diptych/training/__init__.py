@@ -1,6 +1,6 @@
 """Training by steps: one loop that resumes to the bit, its settings, and a cache of trained stages."""
 
-from diptych.cache_root import default_cache_root
+from diptych._core.files import default_cache_root
 from diptych.training.batches import BatchOrder
 from diptych.training.cache import StageCache, TrainedStage, stage_key, train_cached
 from diptych.training.device import pick_device

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from diptych.arrays import Integers
-from diptych.errors import ConfigError
-from diptych.seeding import generator
+from diptych._core.arrays import Integers
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 
 
 @lru_cache(maxsize=4)

@@ -9,8 +9,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from diptych.atomic import atomic_file
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_file
 
 Tensors = dict[str, torch.Tensor]
 Record = dict[str, Any]

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from diptych.arrays import Features
-from diptych.code_version import code_version
+from diptych._core.arrays import Features
+from diptych._core.code_version import code_version
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.progress import Progress, silent
 from diptych.data.fingerprint import hash_features, hash_records
-from diptych.errors import ConfigError, DataError
-from diptych.progress import Progress, silent
 from diptych.training.bundle import Record, Tensors, delete_unfinished, hash_tensors, read_bundle, write_bundle
 from diptych.training.device import pick_device
 from diptych.training.distributed import World

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import torch
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 RowsT = TypeVar("RowsT")
 

@@ -19,8 +19,8 @@ from torch.distributed.elastic.multiprocessing.api import DefaultLogsSpecs, Sign
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, get_error_handler
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from diptych import errors
-from diptych.errors import ConfigError, DiptychError, FitError
+from diptych._core import errors
+from diptych._core.errors import ConfigError, DiptychError, FitError
 from diptych.training.distributed import THREADS_ALONE, World, joined
 
 LOCALHOST = "127.0.0.1"

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import torch
 
-from diptych.atomic import write_text
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.files import write_text
 from diptych.training.bundle import delete_unfinished
 from diptych.training.objective import Figures
 from diptych.training.stopping import require_sound_figure

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from diptych.errors import ConfigError, FitError
-from diptych.progress import Progress, silent
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress, silent
 from diptych.training.batches import BatchOrder, reproducible, reseed
 from diptych.training.device import to_device
 from diptych.training.distributed import World, all_threads, sharded

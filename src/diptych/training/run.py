@@ -6,8 +6,8 @@ from typing import Any, Literal, Self
 
 import torch
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.fingerprint import hash_records
-from diptych.errors import ConfigError, DataError
 from diptych.training.bundle import Record, Tensors, delete_unfinished, read_bundle, write_bundle
 from diptych.training.device import pick_device
 from diptych.training.distributed import World

@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, Self
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 SHARE_OF_HALF_LIFE = 1 / 10
 """Half-life of the rate in a short run, as a share of its steps."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.training.schedules import Constant, Schedule
 
 Optimizer = Literal["sgd", "adam", "adamw"]

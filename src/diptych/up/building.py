@@ -3,11 +3,11 @@
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from diptych._core.errors import DataError, DiptychError
+from diptych._core.progress import Progress
 from diptych.data import Dataset
-from diptych.errors import DataError, DiptychError
 from diptych.ingest import Ingested, IngestOptions, Problem, ingest
 from diptych.methods import Method, create, load_model, model_fingerprint, save_model
-from diptych.progress import Progress
 from diptych.search import Built, Searcher, build_index
 from diptych.up.changes import Changes, changes_since, reason_to_fit_again
 from diptych.up.folder import SearchFolder

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from diptych.atomic import read_json, write_json
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.files import read_json, write_json
 from diptych.index.local.locking import locked
 
 _SUFFIX = "-search"

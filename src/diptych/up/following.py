@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from diptych.errors import DiptychError
+from diptych._core.errors import DiptychError
 from diptych.ingest import Problem
 from diptych.up.changes import Changes, changes_since, reason_to_fit_again
 from diptych.up.folder import SearchFolder

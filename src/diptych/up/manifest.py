@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.up.source import SourceItem
 
 _ITEMS = "(id TEXT PRIMARY KEY, content TEXT NOT NULL, signature TEXT NOT NULL, labels TEXT NOT NULL) WITHOUT ROWID"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.search import NewItem, Searcher
 from diptych.serving import ServingSettings, create_app
 from diptych.serving.engine import Engine

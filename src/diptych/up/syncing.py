@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from diptych.errors import DiptychError
+from diptych._core.errors import DiptychError
+from diptych._core.progress import Progress, silent
 from diptych.ingest import PictureSource, Problem
 from diptych.ingest.opening import reopen_pictures
-from diptych.progress import Progress, silent
 from diptych.search import NewItem, entry_id
 from diptych.up.changes import Changes
 from diptych.up.manifest import Manifest

@@ -9,8 +9,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.importers import import_arrays
-from diptych.errors import ConfigError, DataError
 
 
 def text(name, content):

@@ -1,7 +1,7 @@
 import pytest
 
+from diptych._core.errors import DataError
 from diptych.data.importers.label_column import read_labels
-from diptych.errors import DataError
 
 
 def labels(cells, **options):

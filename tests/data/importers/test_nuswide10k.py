@@ -3,8 +3,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from diptych._core.errors import DataError
 from diptych.data.importers import import_nuswide10k
-from diptych.errors import DataError
 
 BLOCKS = {"CH": 3, "CORR": 2, "EDH": 2, "WT": 2, "CM55": 4, "BoW": 5}
 SIZES = {"Train": 70, "Test": 50}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.io
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.importers import import_wikipedia
-from diptych.errors import ConfigError, DataError
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "wikipedia"
 PERMUTATION = [4, 1, 5, 0, 3, 2]

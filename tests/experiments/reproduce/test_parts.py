@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import synthetic
+from diptych._core.errors import ConfigError, DataError
 from diptych.data import write_dataset
-from diptych.errors import ConfigError, DataError
 from diptych.experiments import Watcher, reproduce_study
 from diptych.experiments.reproduce import opening, render_page
 from diptych.experiments.reproduce.studies import STUDIES

@@ -1,6 +1,6 @@
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.experiments.reproduce.claims import CHANCE_TOLERANCE, LEFT_OUT, ORDERS, claims_of
 from diptych.experiments.reproduce.lineup import LINEUP, row_of
 from diptych.experiments.reproduce.studies import STUDIES, Study, study

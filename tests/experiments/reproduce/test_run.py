@@ -5,7 +5,7 @@ import pytest
 import scipy.io
 
 import synthetic
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.evaluation import compare
 from diptych.experiments import Watcher, reproduce_study
 from diptych.experiments.averaging import item_scores

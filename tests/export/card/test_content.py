@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from diptych._core.errors import DataError
 from diptych.data import Protocol
-from diptych.errors import DataError
 from diptych.experiments import evaluate_model, model_block
 from diptych.export import export_model, model_card
 from diptych.methods import create, load_model, model_fingerprint, save_model

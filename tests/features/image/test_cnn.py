@@ -8,11 +8,11 @@ import cv2
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.image import cnn
 from diptych.features.image.cnn import CnnEncoder, EfficientNetLite0
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 RSICD = Path(__file__).parents[3].parent / "shared" / "data" / "rsicd"
 

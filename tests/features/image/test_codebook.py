@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from diptych.errors import FitError
+from diptych._core.errors import FitError
+from diptych._core.seeding import generator
 from diptych.features.image.codebook import learn_words, nearest_words, sample_descriptors
-from diptych.seeding import generator
 
 
 def stream(rows: np.ndarray, *cuts: int):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.features.image import ColourCorrelogram
 from diptych.features.image.colour_correlogram import DISTANCES, auto_correlogram, half_ring
-from diptych.seeding import generator
 
 BLACK, WHITE = 0, 7
 

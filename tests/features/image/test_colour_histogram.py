@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
+from diptych._core.seeding import generator
 from diptych.features.image import ColourHistogram
 from diptych.features.image.colour_histogram import GAMUT, bin_edges
 from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, lab_bytes
-from diptych.seeding import generator
 
 
 def flat(*colour: int) -> np.ndarray:

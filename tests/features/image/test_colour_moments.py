@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.features.image import ColourMoments
 from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, lab_bytes
-from diptych.seeding import generator
 
 
 def by_loops(picture: np.ndarray) -> np.ndarray:

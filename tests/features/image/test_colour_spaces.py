@@ -5,8 +5,8 @@ import colorsys
 import numpy as np
 from skimage.color import rgb2lab
 
+from diptych._core.seeding import generator
 from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, grey, hsv_bytes, lab_bytes, look_up
-from diptych.seeding import generator
 
 PICTURE = generator(0, "colour spaces").integers(256, size=(40, 40, 3), dtype=np.uint8)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.features.contract import Picture
 from diptych.features.image.dense_sift import dense_sift
-from diptych.seeding import generator
 
 cv2.setNumThreads(1)
 ARCHIVE = Path(__file__).parents[3].parent / "shared" / "data" / "rsicd" / "images.tar"

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.contract import width
 from diptych.features.image import ColourCorrelogram, ColourHistogram, ColourMoments, EdgeDirection, WaveletTexture
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 cv2.setNumThreads(1)
 DESCRIPTORS = {

@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.contract import Picture, width
 from diptych.features.image.gist import Gist, _cell_means, _gabor_filters, _without_lighting
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 cv2.setNumThreads(1)
 

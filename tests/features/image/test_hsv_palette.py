@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.features.image.hsv_palette import COLOURS, palette_codes
-from diptych.seeding import generator
 
 
 def by_definition(hue: float, saturation: float, value: float) -> int:

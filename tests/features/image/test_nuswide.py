@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.contract import width
 from diptych.features.image import ColourMoments, VisualWords, nuswide, shrink
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 cv2.setNumThreads(1)
 RANDOM = generator(0, "nus-wide")

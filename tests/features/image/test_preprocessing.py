@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.features.encoder_folder import EncoderFolder
 from diptych.features.image.preprocessing import CLIP_MEAN, CLIP_STD, read_preprocessing
-from diptych.seeding import generator
 
 PICTURE = generator(0, "preprocessing").integers(256, size=(30, 47, 3), dtype=np.uint8)
 PLAIN = {"do_rescale": True, "do_normalize": False}

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.features.image.pretrained import batches
 from diptych.features.weights import check_hash, file_hash, required
-from diptych.seeding import generator
 
 
 def test_an_absent_package_is_named_with_what_to_type() -> None:

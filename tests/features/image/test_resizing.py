@@ -5,10 +5,10 @@ from operator import length_hint
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.image import ColourHistogram, Shrinking, shrink
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 RANDOM = generator(0, "shrinking")
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from diptych.errors import ConfigError, DataError, FitError
+from diptych._core.errors import ConfigError, DataError, FitError
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.contract import Picture, width
 from diptych.features.image.dense_sift import dense_sift
 from diptych.features.image.visual_words import VisualWords, phow
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 cv2.setNumThreads(1)
 

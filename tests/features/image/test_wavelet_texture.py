@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import pywt
 
+from diptych._core.seeding import generator
 from diptych.features.image import WaveletTexture
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.wavelet_texture import BANDS, WAVELET, pyramid_nodes, split, tree_nodes
-from diptych.seeding import generator
 
 SIDE = 96
 

@@ -5,10 +5,10 @@ from itertools import pairwise
 import cv2
 import numpy as np
 
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.contract import width
 from diptych.features.image.wikipedia_recipe import wikipedia_pictures
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 cv2.setNumThreads(1)
 PICTURES = [generator(seed, "pictures").integers(0, 256, (60, 80, 3), dtype=np.uint8) for seed in range(12)]

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfVectorizer
 
-from diptych.errors import ConfigError, FitError
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.seeding import generator
 from diptych.features.text import BagOfWords, TfIdf, Vocabulary, tokenise
-from diptych.seeding import generator
 
 WORDS = ["cat", "dog", "sea", "été", "東京", "fire", "the", "of", "Haus", "море"]
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.features import check_available, ignored_words, make_feature, text_encoder_columns
 from diptych.features.pipeline import fit_pipeline, load_pipeline, save_pipeline
 from diptych.features.text import minilm, universal, wordllama

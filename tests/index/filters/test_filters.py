@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or, matches, parse, to_sqlite
 
 

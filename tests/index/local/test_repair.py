@@ -7,9 +7,9 @@ import sqlite3
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index, open_index
-from diptych.seeding import generator
 from index.brute_force import BruteForce, check_found
 
 DIMENSION = 16

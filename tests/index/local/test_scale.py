@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index, open_index
 from diptych.index.local import candidates, overfetch
-from diptych.seeding import generator
 
 DIMENSION, COUNT = 16, 3_000
 

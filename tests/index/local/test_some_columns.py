@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index
-from diptych.seeding import generator
 
 COUNT, FIRST, LAST, WEIGHT = 4_000, 8, 24, 0.4
 

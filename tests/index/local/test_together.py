@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index import Identity, Maker, create_index, open_index
 from diptych.index.local.schema import connect
 from index.churn import DIMENSION, apply

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 from diptych.index import Identity, Maker, create_index, engines_with_words, open_index
 from diptych.index.local import lexical, postings
-from diptych.seeding import generator
 from index import word_churn
 from index.naive_words import NaiveWords, check_words
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest import media_of
 from diptych.ingest.plan import plan_ingest
 from diptych.ingest.releases import import_rsicd, read_rsicd

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.ingest.releases import import_wikipedia_raw, read_wikipedia_raw
 from ingest.pictures import encoded, noise
 from ingest.releases.imitations import CLASSES, write_wikipedia

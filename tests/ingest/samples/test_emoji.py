@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.ingest.samples import make_emoji, packages
 from diptych.ingest.samples.emoji_catalogue import LANGUAGES, Emoji, character, read_catalogue
 from diptych.ingest.samples.emoji_drawing import png_of

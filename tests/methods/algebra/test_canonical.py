@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diptych._core.seeding import generator
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
-from diptych.seeding import generator
 
 
 def two_views(count, first, second, seed=0):

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.kernel_view import centre, full_view, landmark_view
 from diptych.methods.algebra.kernels import Kernel
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
-from diptych.seeding import generator
 
 COUNT, KAPPA = 60, 3.0
 

@@ -3,8 +3,8 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
+from diptych._core.seeding import generator
 from diptych.methods.algebra.kernels import Kernel, median_distance, with_unit_diagonal
-from diptych.seeding import generator
 
 ROWS = generator(0, "kernel rows").normal(size=(20, 6))
 OTHERS = generator(1, "kernel rows").normal(size=(9, 6))

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from diptych._core.seeding import generator
 from diptych.methods.algebra.canonical import canonical_coordinates
 from diptych.methods.algebra.multiview import multiview_coordinates
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
-from diptych.seeding import generator
 
 
 def views_of(count, *dimensions):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.methods.algebra.spectrum import cross_basis, spectrum
-from diptych.seeding import generator
 
 
 def centred(shape, seed=0):

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diptych._core.seeding import generator
 from diptych.methods.algebra.truncated_svd import truncated_svd
-from diptych.seeding import generator
 
 
 @settings(max_examples=40, deadline=None)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.blocks import Columns, counts_block, prepare_blocks
 from diptych.methods.deep.layers import Clip, run_chain
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 RANDOM = generator(0, "blocks")
 ROWS = np.concatenate([RANDOM.poisson(0.5, (50, 30)), RANDOM.normal(3, 2, (50, 4))], axis=1).astype(np.float32)

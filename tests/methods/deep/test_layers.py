@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from diptych._core.state import pack, unpack
 from diptych.methods.deep.joint_machine import JointCode, JointMachine
 from diptych.methods.deep.layers import Clip, CountLayer, DenseLayer, Parallel, run_chain
 from diptych.methods.deep.workshop import frozen, frozen_layer
 from diptych.nets import BernoulliRBM, GaussianRBM, ReplicatedSoftmax, complete
-from diptych.state import pack, unpack
 
 
 def random() -> torch.Generator:

@@ -6,6 +6,7 @@ import torch
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
+from diptych._core.seeding import generator
 from diptych.methods.deep.linear_member import (
     LEAST_JUDGES,
     STRENGTHS,
@@ -15,7 +16,6 @@ from diptych.methods.deep.linear_member import (
     held_out_loss,
 )
 from diptych.methods.posteriors import fit_posteriors
-from diptych.seeding import generator
 
 CLASSES, COLUMNS = 4, 12
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.methods.deep.profile import PROFILES, PUBLISHED, profile
 
 

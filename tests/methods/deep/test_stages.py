@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.errors import ConfigError, FitError
 from diptych.data import Protocol, training_data
-from diptych.errors import ConfigError, FitError
 from diptych.methods import create
 from diptych.methods.base_network import BaseNetwork, shared_codes
 from diptych.methods.deep import profile as profiles

@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from diptych._core.state import pack, unpack
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.freezing import frozen_towers
 from diptych.methods.deep.layers import Clip, EqualLength, run_chain
 from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode, LinearMember, padded, unit_rows
 from diptych.methods.posteriors import Posteriors
-from diptych.state import pack, unpack
 from nets.small_cdmlmr import SIZES, WORDS, make_network
 
 SWITCHES = [

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import synthetic
+from diptych._core.progress import silent
+from diptych._core.state import pack
 from diptych.data import Protocol, training_data
 from diptych.methods import cdmlmr, create
 from diptych.methods.deep.profile import profile
@@ -14,8 +16,6 @@ from diptych.methods.deep.tower_inputs import documents
 from diptych.methods.deep.whole_network import train_network
 from diptych.methods.deep.workshop import Workshop
 from diptych.nets.cdmlmr_objective import CdmlmrOptions
-from diptych.progress import silent
-from diptych.state import pack
 from diptych.training import StageCache
 
 pytestmark = pytest.mark.usefixtures("hurried")

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.losses import reduce_terms
 
 TERMS = torch.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.graph import neighbour_graph
 from diptych.nets.samplers import balanced_pairs, pick_one_per_row, unlabelled_group
 from nets.enumeration import seeded

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.nets.mixed_batch import EpochStream, MixedBatches
 
 

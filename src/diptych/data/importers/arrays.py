@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset import SPLITS, Dataset
 from diptych.data.importers.label_column import LabelColumn, read_labels
 from diptych.data.importers.modality_rows import item_count, modality_rows
@@ -12,7 +13,6 @@ from diptych.data.importers.references import Reference, describe_files, parse_r
 from diptych.data.modality import Kind
 from diptych.data.splits import stratified_split
 from diptych.data.writing import Draft, check_target, write_dataset
-from diptych.errors import ConfigError, DataError
 
 _SPLIT_WORDS = {
     **{word: "train" for word in ("train", "training")},

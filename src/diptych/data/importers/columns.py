@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from diptych._core.errors import DataError
 from diptych.data.importers.references import Reference
-from diptych.errors import DataError
 
 _SHOWN = 12
 

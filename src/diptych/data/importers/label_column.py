@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 
 _EMPTY_WORDS = ("", "nan", "null")
 

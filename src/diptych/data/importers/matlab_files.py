@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from pymatreader import read_mat, whosmat
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import DataError
 from diptych.data.importers.references import Reference
-from diptych.errors import DataError
 
 
 def load_mat(reference: Reference) -> Features | list[Any]:

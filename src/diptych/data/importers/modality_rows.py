@@ -3,11 +3,11 @@
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Features
+from diptych._core.arrays import Booleans, Features
+from diptych._core.errors import ConfigError, DataError
 from diptych.data.importers.reading import read_features
 from diptych.data.importers.references import Reference
 from diptych.data.modality import KINDS, Kind, ModalityRows
-from diptych.errors import ConfigError, DataError
 
 _CHUNK_ROWS = 8192
 

@@ -10,9 +10,9 @@ from zlib import error as ZlibError  # noqa: N812 - an exception class under a l
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import DataError
 from diptych.data.importers.references import Reference
-from diptych.errors import DataError
 
 _BEGINNINGS = (b"\x93NUMPY", b"PK")
 _SPARSE_MARKS = {"format", "shape"}

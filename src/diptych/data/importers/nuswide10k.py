@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Booleans, Integers
+from diptych._core.arrays import Booleans, Integers
+from diptych._core.errors import DataError
+from diptych._core.seeding import generator
 from diptych.data.dataset import Dataset
 from diptych.data.importers.nuswide_files import PARTS, Release, read_lines, read_truth
 from diptych.data.importers.references import describe_files
 from diptych.data.modality import ModalityRows
 from diptych.data.splits import stratified_split
 from diptych.data.writing import Draft, check_target, write_dataset
-from diptych.errors import DataError
-from diptych.seeding import generator
 
 BLOCKS: Mapping[str, int] = {"CH": 64, "CORR": 144, "EDH": 73, "WT": 128, "CM55": 225, "BoW": 500}
 """The low-level features and their lengths: colour histogram, correlogram, edges, wavelets, moments, visual words."""

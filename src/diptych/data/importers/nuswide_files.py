@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from diptych.arrays import Booleans, Integers
-from diptych.errors import DataError
+from diptych._core.arrays import Booleans, Integers
+from diptych._core.errors import DataError
 
 PARTS = ("Train", "Test")
 _LABEL_FILE = re.compile(r"^Labels_(?P<concept>.+)_(?P<part>Train|Test)\.txt$", re.IGNORECASE)

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from diptych._core.errors import DataError
 from diptych.data.importers.columns import choose_column, choose_columns
 from diptych.data.importers.references import Reference
-from diptych.errors import DataError
 
 
 def parquet_matrix(reference: Reference) -> np.ndarray:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import DataError
 from diptych.data.importers import matlab_files, numpy_files, parquet_files, text_files
 from diptych.data.importers.references import Reference
-from diptych.errors import DataError
 
 Loaded = Features | Sequence[Any]
 """What a file holds before it is known what it is for: an array, or a list of cells."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 
 
 @dataclass(frozen=True)

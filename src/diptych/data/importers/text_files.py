@@ -7,10 +7,10 @@ from itertools import chain
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
+from diptych._core.errors import DataError
 from diptych.data.importers.columns import choose_column, choose_columns
 from diptych.data.importers.references import Reference
-from diptych.errors import DataError
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 Line = tuple[int, list[str]]

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import DataError
 from diptych.data.dataset import Dataset
 from diptych.data.importers.reading import read_features
 from diptych.data.importers.references import Reference, describe_files, require_file
 from diptych.data.importers.wikipedia_lists import CITATION, LISTS, Split, WikipediaLists, read_wikipedia_lists
 from diptych.data.modality import ModalityRows
 from diptych.data.writing import Draft, check_target, write_dataset
-from diptych.errors import DataError
 
 FEATURES = "raw_features.mat"
 

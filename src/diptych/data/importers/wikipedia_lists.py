@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.seeding import generator
 from diptych.data.importers.numpy_files import load_npy
 from diptych.data.importers.references import Reference, require_file
-from diptych.errors import ConfigError, DataError
-from diptych.seeding import generator
 
 Split = Literal["auto", "authors", "seeded"]
 SPLIT_CHOICES: tuple[Split, ...] = ("auto", "authors", "seeded")

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from diptych._core.errors import ConfigError
 from diptych.data import Dataset, Protocol, training_data
-from diptych.errors import ConfigError
 
 LabelCount = int | None
 """A number of training labels per class; None for all of them."""

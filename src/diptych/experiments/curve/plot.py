@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from diptych.arrays import Floats
-from diptych.drawing import COLOURS, drawing_style, save_drawing
+from diptych._core.arrays import Floats
+from diptych._core.drawing import COLOURS, drawing_style, save_drawing
 from diptych.experiments.curve.counts import ALL_LABELS, places
 from diptych.experiments.curve.steps import PROPAGATED
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import write_json, write_text
+from diptych._core.files import write_json, write_text
 from diptych.data import Dataset
 from diptych.experiments.compare import compare_methods, locked
 from diptych.experiments.curve.counts import kept_labels, sorted_counts

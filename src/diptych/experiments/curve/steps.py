@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from diptych._core.errors import ConfigError, DiptychError
 from diptych.data import Protocol
-from diptych.errors import ConfigError, DiptychError
 from diptych.experiments.curve.counts import LabelCount, show_count
 from diptych.experiments.recipe import Recipe
 from diptych.methods import registry

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 
 
 @dataclass(frozen=True)

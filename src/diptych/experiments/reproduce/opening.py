@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.processes import usable_cores
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
 from diptych.data.importers import IMPORTERS
-from diptych.errors import ConfigError, DataError
 from diptych.experiments.reproduce.studies import Part, Study
 from diptych.ingest.releases import import_rsicd
-from diptych.processes import usable_cores
-from diptych.progress import Progress, silent
 
 _DESCRIBERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rsicd": import_rsicd}
 """What makes a dataset of released pictures and texts, by study."""

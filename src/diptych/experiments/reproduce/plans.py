@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diptych._core.errors import ConfigError, DiptychError
 from diptych.data import Protocol
-from diptych.errors import ConfigError, DiptychError
 from diptych.experiments.planning import Run, plan
 from diptych.experiments.recipe import Recipe, with_params
 from diptych.experiments.reproduce.lineup import LINEUP

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import write_json, write_text
+from diptych._core.files import write_json, write_text
 from diptych.data import Dataset
 from diptych.experiments.compare import compare_methods
 from diptych.experiments.planning import Run

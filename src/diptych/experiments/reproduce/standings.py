@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.evaluation import DirectionScores, seed_spread
 from diptych.experiments.averaging import item_scores, merge_seeds
 from diptych.experiments.evaluate_model import ModelScores

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.evaluation import Comparison, compare, holm
 from diptych.experiments.reproduce.claims import OrderClaim, Step
 from diptych.experiments.reproduce.evidence import Evidence

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
+from diptych._core.errors import ConfigError
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError
 from diptych.experiments.reproduce.published import NUSWIDE10K, WIKIPEDIA, Figures
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import read_json
+from diptych._core.errors import DataError
+from diptych._core.files import read_json
 from diptych.data import Dataset, Protocol
-from diptych.errors import DataError
 from diptych.experiments import evaluate_model, model_block
 from diptych.experiments.blocks import plain_json
 from diptych.export.card.limits import limits

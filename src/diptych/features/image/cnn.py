@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block, Picture
 from diptych.features.image.pretrained import batches
 from diptych.features.weights import check_hash, file_hash, required
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 NAME = "efficientnet-lite0"
 DIMENSION = 1280

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
-from diptych.arrays import Integers, Singles
-from diptych.errors import FitError
-from diptych.seeding import generator
+from diptych._core.arrays import Integers, Singles
+from diptych._core.errors import FitError
+from diptych._core.seeding import generator
 
 _CHUNK = 4096
 _BATCH = 4096

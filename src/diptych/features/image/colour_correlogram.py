@@ -5,11 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from diptych.arrays import Floats, Singles
+from diptych._core.arrays import Floats, Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.descriptor import FixedDescriptor
 from diptych.features.image.hsv_palette import COLOURS, palette_codes
-from diptych.state import stateful
 
 DISTANCES = (1, 3, 5, 7)
 

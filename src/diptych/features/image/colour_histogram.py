@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, lab_bytes, look_up
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 BINS = 4
 """Bins of each of L*, a* and b*."""

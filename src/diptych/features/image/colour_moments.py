@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from diptych.arrays import Floats, Singles
+from diptych._core.arrays import Floats, Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, lab_bytes
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 GRID = 5
 MOMENTS = 3

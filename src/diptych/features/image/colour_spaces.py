@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.features.contract import Picture
 
 LAB_UNIT: Floats = np.array([100 / 255, 1.0, 1.0])

@@ -12,7 +12,7 @@ from io import BytesIO
 
 from PIL import Image, UnidentifiedImageError
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.features.contract import Picture
 from diptych.features.image.pixels import SHORTER_SIDE, to_picture
 from diptych.features.image.svg import SvgError, draw_svg, looks_like_svg

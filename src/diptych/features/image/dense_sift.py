@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Floats, Singles
-from diptych.errors import ConfigError
+from diptych._core.arrays import Floats, Singles
+from diptych._core.errors import ConfigError
 from diptych.features.contract import Picture
 
 BINS = 4

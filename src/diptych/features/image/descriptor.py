@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress, silent
 from diptych.data.modality import Kind
-from diptych.errors import DataError
 from diptych.features.contract import Block, Picture, width
-from diptych.progress import Progress, silent
 
 
 def check_picture(picture: Picture) -> Picture:

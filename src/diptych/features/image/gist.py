@@ -7,11 +7,11 @@ import cv2
 import numpy as np
 import scipy.fft
 
-from diptych.arrays import Floats, Singles
+from diptych._core.arrays import Floats, Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 _LOCAL_CYCLES = 4.0
 """Cycles a picture below which brightness and contrast count as lighting and are divided out."""

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError
 from diptych.features.contract import Block, Picture
 from diptych.features.image.onnx_graph import PictureInput, as_rows, output_name, picture_input
 from diptych.features.image.pretrained import batches
 from diptych.features.weights import check_hash, file_hash, required
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 Colours = tuple[float, float, float]
 IMAGENET_MEAN: Colours = (0.485, 0.456, 0.406)

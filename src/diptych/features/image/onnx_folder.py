@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError
 from diptych.features.contract import Block, Picture
 from diptych.features.encoder_folder import EncoderFolder, choose_output, graph_hash, open_graph
 from diptych.features.image.onnx_encoder import IMAGENET_MEAN, IMAGENET_STD, Colours, OnnxEncoder
 from diptych.features.image.preprocessing import Preprocessing, read_preprocessing
 from diptych.features.text.passages import unit
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 _OUTPUTS = ("image_embeds", "image_embedding", "image_features", "embeddings", "pooler_output")
 _TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}

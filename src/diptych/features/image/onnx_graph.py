@@ -6,9 +6,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError
-from diptych.state import stateful
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych._core.state import stateful
 
 Layout = Literal["channels first", "channels last"]
 _CHANNELS = 3

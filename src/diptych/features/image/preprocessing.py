@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych._core.state import stateful
 from diptych.features.contract import Picture
 from diptych.features.encoder_folder import EncoderFolder
 from diptych.features.image.descriptor import check_picture
-from diptych.state import stateful
 
 _RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 """Pillow's numbers, which the files hold."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from PIL import Image
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.features.contract import Picture
 from diptych.features.image.descriptor import check_picture
 

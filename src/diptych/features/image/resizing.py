@@ -7,14 +7,14 @@ from operator import length_hint
 import cv2
 import numpy as np
 
-from diptych.arrays import Features
+from diptych._core.arrays import Features
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError
 from diptych.features.composition import learns, restarts
 from diptych.features.contract import Block, Extractor, Feature, Picture
 from diptych.features.image.descriptor import check_picture
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 
 def shrink(picture: Picture, longest_side: int) -> Picture:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 from PIL import Image
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.features.contract import Picture
 
 SIDE = 320

@@ -6,15 +6,15 @@ from operator import length_hint
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError
 from diptych.features.contract import Block, Picture
 from diptych.features.image.codebook import learn_words, nearest_words, sample_descriptors
 from diptych.features.image.dense_sift import dense_sift
 from diptych.features.image.descriptor import check_picture
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 _REPORT_EVERY = 50
 

@@ -7,11 +7,11 @@ import numpy as np
 import pywt  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 WAVELET = "db8"
 """Daubechies' orthogonal wavelet of 16 taps, the one Manjunath and Ma take."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from diptych.arrays import Sparse
+from diptych._core.arrays import Sparse
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
 from diptych.features.text.vocabulary import DEFAULT_MAX_DF, DEFAULT_SIZE, StopWords, Vocabulary, VocabularyRule
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 
 @dataclass(frozen=True)

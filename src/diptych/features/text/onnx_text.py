@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError
 from diptych.features.contract import Block
 from diptych.features.encoder_folder import EncoderFolder, choose_output, graph_hash, open_graph
 from diptych.features.text.onnx_tokens import TokenRule, read_token_rule
 from diptych.features.text.passages import Passages, encode_passages
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 Pooling = Literal["none", "mean", "first"]
 _OUTPUTS = (

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.state import stateful
 from diptych.features.encoder_folder import INSTALLATION, EncoderFolder
 from diptych.features.weights import check_hash, file_hash, required
-from diptych.state import stateful
 
 TOKENIZER = "tokenizer.json"
 _LONGEST = 100_000  # files say 1e30 where they mean that nobody knows

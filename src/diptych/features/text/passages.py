@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError
-from diptych.state import stateful
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych._core.state import stateful
 
 Tokens = NDArray[np.int64]
 _TOKENS_AT_ONCE = 1_024

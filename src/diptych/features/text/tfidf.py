@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
 from diptych.features.text.vocabulary import DEFAULT_MAX_DF, DEFAULT_SIZE, StopWords, Vocabulary, VocabularyRule
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 
 @dataclass(frozen=True)

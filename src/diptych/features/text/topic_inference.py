@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import psi
 
-from diptych.arrays import Floats, Sparse
+from diptych._core.arrays import Floats, Sparse
 
 _EPSILON = float(np.finfo(np.float64).eps)
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Floats, Singles
+from diptych._core.arrays import Floats, Singles
+from diptych._core.errors import ConfigError
+from diptych._core.progress import Progress, silent
+from diptych._core.seeding import generator
+from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.errors import ConfigError
 from diptych.features.contract import Block
 from diptych.features.text.topic_inference import infer_topics
 from diptych.features.text.vocabulary import DEFAULT_SIZE, StopWords, Vocabulary, VocabularyRule
-from diptych.progress import Progress, silent
-from diptych.seeding import generator
-from diptych.state import stateful
 
 _MAX_DF = 0.5  # topics are made of the words that tell texts apart; function words would fill them
 

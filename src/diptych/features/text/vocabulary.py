@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from diptych.arrays import Sparse
-from diptych.errors import ConfigError, FitError
+from diptych._core.arrays import Sparse
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress, silent
+from diptych._core.state import stateful
 from diptych.features.text.tokens import tokenise
-from diptych.progress import Progress, silent
-from diptych.state import stateful
 
 StopWords = Literal["english"] | None
 DEFAULT_SIZE = 3_000

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 TokenKind = Literal["name", "key", "text", "number", "sign", "end"]
 

@@ -3,7 +3,7 @@
 import math
 from typing import NoReturn
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index.filters.lexer import Token, fail, tokens
 from diptych.index.filters.syntax import And, Comparison, Condition, In, Key, Like, Missing, Not, Operator, Or, Value
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diptych.arrays import Integers, Singles
+from diptych._core.arrays import Integers, Singles
 from diptych.index.local.exact import exact_candidates
 from diptych.index.local.segment import Choice, Segment
 

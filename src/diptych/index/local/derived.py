@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from diptych.atomic import read_json, write_json
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.files import read_json, write_json
 from diptych.index.local import graph
 from diptych.index.local.graph import Graph
 from diptych.index.local.ids import map_ids

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from diptych.arrays import Singles
-from diptych.atomic import atomic_folder
-from diptych.errors import DataError
+from diptych._core.arrays import Singles
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_folder
 from diptych.index.bm25 import WordStatistics
 from diptych.index.contract import Index
 from diptych.index.filters import Condition

@@ -6,8 +6,8 @@ therefore only a candidate: enough of them are taken that none can be missing on
 
 import numpy as np
 
-from diptych.arrays import Integers, Singles
-from diptych.index.local.faiss_library import faiss
+from diptych._core.arrays import Integers, Singles
+from diptych._core.optional import faiss
 from diptych.index.local.segment import Choice
 
 _SLACK = 16

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.index.local import graph
 from diptych.index.local.derived import Part, write_manifest
 from diptych.index.local.graph import Graph, build_graph, extend_graph

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Integers, Singles
-from diptych.index.local.faiss_library import faiss
+from diptych._core.arrays import Integers, Singles
+from diptych._core.optional import faiss
 from diptych.index.local.settings import Settings
 
 FILE = "neighbours.faiss"

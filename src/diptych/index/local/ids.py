@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
 from diptych.index.local.mapped import map_numbers, write_numbers
 
 _SHORT = 64

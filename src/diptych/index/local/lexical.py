@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diptych.arrays import Booleans, Floats, Integers, Singles
+from diptych._core.arrays import Booleans, Floats, Integers, Singles
 from diptych.index.bm25 import idf
 from diptych.index.filters import Condition
 from diptych.index.local.postings import Posting

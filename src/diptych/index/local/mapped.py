@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 
 _BLOCK = 1 << 20
 

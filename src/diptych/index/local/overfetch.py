@@ -6,7 +6,7 @@ view that has met the condition before knows the answer, so this is for the firs
 
 import sqlite3
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.index.filters import Condition
 from diptych.index.local.reads import rows_among
 from diptych.index.local.searching import Hits, Named, nearest

@@ -11,7 +11,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Booleans, Integers, Singles
+from diptych._core.arrays import Booleans, Integers, Singles
 from diptych.index.bm25 import K1, B
 from diptych.index.stems import stem
 from diptych.index.terms import MOST_TIMES, STEM, level_of

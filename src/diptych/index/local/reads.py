@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
 from diptych.index.filters import Condition, to_sqlite
 from diptych.index.filters.sqlite import Parameter
 from diptych.index.items import Item, Metadata

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
 from diptych.index.local.ids import HeldIds
 from diptych.index.local.mapped import rows_of_blobs
 from diptych.index.local.schema import State

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.index.identity import Identity, Maker
 from diptych.index.local.settings import Settings
 from diptych.index.local.texts import TABLES as WORD_TABLES

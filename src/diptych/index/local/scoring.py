@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from diptych.arrays import Integers, Singles
+from diptych._core.arrays import Integers, Singles
 
 
 def exact_scores(vectors: Singles, query: Singles, positions: Integers) -> Singles:

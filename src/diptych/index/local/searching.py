@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diptych.arrays import Integers, Singles
+from diptych._core.arrays import Integers, Singles
 from diptych.index.local.candidates import candidates
 from diptych.index.local.scoring import best_first, exact_scores
 from diptych.index.local.segment import Choice, Segment

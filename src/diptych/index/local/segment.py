@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.arrays import Booleans, Integers, Singles
+from diptych._core.arrays import Booleans, Integers, Singles
 from diptych.index.local.graph import Graph
 from diptych.index.local.ids import HeldIds, Ids
 from diptych.index.local.postings import Postings, places_among

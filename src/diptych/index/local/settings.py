@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index.settings import EngineSettings
 
 Structure = Literal["auto", "flat", "hnsw"]

@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from diptych.atomic import atomic_folder
+from diptych._core.files import atomic_folder
 from diptych.index.local.derived import FOLDER
 from diptych.index.local.locking import locked
 from diptych.index.local.schema import FILE, read_state

@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass, field
 
-from diptych.arrays import Integers
+from diptych._core.arrays import Integers
 from diptych.index.filters import Condition, to_sqlite
 from diptych.index.local.reads import rows_meeting
 from diptych.index.local.segment import Choice, Segment

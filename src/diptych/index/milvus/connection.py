@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index.milvus.library import pymilvus
 
 ANSWER_S = 60.0

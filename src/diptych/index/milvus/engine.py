@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from diptych.arrays import Singles
-from diptych.errors import DataError
+from diptych._core.arrays import Singles
+from diptych._core.errors import DataError
 from diptych.index.contract import Index, already_there
 from diptych.index.filters import Condition
 from diptych.index.identity import Identity

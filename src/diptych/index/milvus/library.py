@@ -4,7 +4,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 
 @cache

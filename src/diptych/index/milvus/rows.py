@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.errors import DataError
+from diptych._core.arrays import Singles
+from diptych._core.errors import DataError
 from diptych.index.items import Batch
 from diptych.index.milvus.spans import spans_of
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index.checks import LONGEST_NAME
 from diptych.index.identity import Identity
 from diptych.index.milvus.library import pymilvus

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.index.filters import Condition
 from diptych.index.items import Found
 from diptych.index.milvus.connection import ANSWER_S, Connection

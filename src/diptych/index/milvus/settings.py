@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index.settings import EngineSettings
 
 Structure = Literal["hnsw", "flat", "ivf_sq8", "diskann"]

@@ -7,7 +7,7 @@ list or object, it says so.
 from collections.abc import Mapping
 from typing import Any
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 
 LEAST = {"number": "least_number", "text": "least_text"}
 MOST = {"number": "most_number", "text": "most_text"}

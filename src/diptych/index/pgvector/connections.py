@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index.pgvector.libraries import psycopg, register
 
 _OLDEST_EXTENSION = (0, 8)

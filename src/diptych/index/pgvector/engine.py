@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
 from diptych.index.bm25 import WordStatistics
 from diptych.index.contract import Index
 from diptych.index.filters import Condition

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.errors import ConfigError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
 
 
 @cache

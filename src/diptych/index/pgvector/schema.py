@@ -10,7 +10,7 @@ Beside it stands the table of `vocabulary.py`.
 
 from typing import Any
 
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index.identity import Identity
 from diptych.index.pgvector.libraries import psycopg
 from diptych.index.pgvector.settings import WIDEST, WIDEST_GRAPH, Settings

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.index.filters import Condition
 from diptych.index.items import Found
 from diptych.index.pgvector.filters import to_postgresql

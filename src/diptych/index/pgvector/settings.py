@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.index.settings import EngineSettings
 
 WIDEST = 16_000

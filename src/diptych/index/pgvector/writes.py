@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.index.contract import already_there
 from diptych.index.items import Batch
 from diptych.index.pgvector.libraries import psycopg

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.index.identity import Identity, Maker
 from diptych.index.settings import EngineSettings
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 PREFIX = "diptych_"
 _PLAIN = re.compile(r"[a-z][a-z0-9_]{0,39}")

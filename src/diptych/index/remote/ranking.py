@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.index.items import Found, Metadata
 
 SPARE = 16

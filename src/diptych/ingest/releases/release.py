@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress, silent
 from diptych.ingest.items import Gathering
 from diptych.ingest.opening import open_pictures
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.picture_sources import RefusedNameError
 from diptych.ingest.plan import Plan
 from diptych.ingest.run import Ingested, ingest
-from diptych.progress import Progress, silent
 
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 _TRIED = 20

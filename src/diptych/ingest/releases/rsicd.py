@@ -4,15 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
-from diptych.errors import DataError
 from diptych.ingest.columns import Columns
 from diptych.ingest.items import Captions, Gathering, gather_items
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.releases.release import Release, find_pictures
 from diptych.ingest.report import Problem
 from diptych.ingest.tables import Row, Table
-from diptych.progress import Progress, silent
 
 PAIRS, ARCHIVE = "pairs.jsonl", "images.tar"
 CAPTIONS, PICTURES, CLASS_LISTS = "dataset_rsicd.json", "RSICD_images", "txtclasses_rsicd"

@@ -5,15 +5,15 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
 from diptych.data.importers.wikipedia_lists import CITATION, CLASSES, LISTS, Split, read_wikipedia_lists
-from diptych.errors import DataError
 from diptych.ingest.items import Gathering, Item
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.releases.release import Release, find_pictures
 from diptych.ingest.report import Problem
 from diptych.ingest.text_lines import read_lines
-from diptych.progress import Progress, silent
 
 PICTURES, TEXTS = "images", "texts"
 _FROM = (

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diptych.atomic import read_json, write_json, write_text
-from diptych.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError
+from diptych._core.files import read_json, write_json, write_text
+from diptych._core.progress import Progress, silent
 from diptych.ingest.samples.emoji_catalogue import ENGLISH, Emoji, character, read_catalogue
 from diptych.ingest.samples.emoji_drawing import draw
 from diptych.ingest.samples.emoji_families import families, split_families
 from diptych.ingest.samples.emoji_licence import ATTRIBUTION_FILE, attribution, licence
 from diptych.ingest.samples.packages import package_versions
-from diptych.progress import Progress, silent
 
 PAIRS_FILE, IMAGES_FOLDER, RECIPE_FILE = "pairs.jsonl", "images", "sample.json"
 LEAST_SIZE, MOST_SIZE = 16, 2048

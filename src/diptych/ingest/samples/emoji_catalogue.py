@@ -8,7 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.ingest.samples.packages import needed
 
 ENGLISH = "en"

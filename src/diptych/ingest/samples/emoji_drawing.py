@@ -7,12 +7,12 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import repeat
 from pathlib import Path
 
-from diptych.atomic import atomic_file
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_file
+from diptych._core.processes import end_pool, interrupts_held_back, settle_worker
+from diptych._core.progress import Progress
 from diptych.ingest.samples.emoji_catalogue import drawings
 from diptych.ingest.samples.packages import needed
-from diptych.processes import end_pool, interrupts_held_back, settle_worker
-from diptych.progress import Progress
 
 STAGE = "drawing emoji"
 _AT_ONCE = 24

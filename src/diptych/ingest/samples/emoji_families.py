@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from diptych._core.seeding import generator
 from diptych.ingest.samples.emoji_catalogue import Emoji, words_of
-from diptych.seeding import generator
 
 SHARES = {"train": 0.7, "val": 0.1, "test": 0.2}
 

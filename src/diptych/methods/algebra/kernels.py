@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from diptych.arrays import Floats
-from diptych.state import stateful
+from diptych._core.arrays import Floats
+from diptych._core.state import stateful
 
 KernelName = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[KernelName, ...] = ("rbf", "poly", "linear")

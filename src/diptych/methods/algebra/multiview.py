@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 from diptych.methods.algebra.spectrum import Spectrum
 
 _BEYOND_ROUNDING = 1e-9

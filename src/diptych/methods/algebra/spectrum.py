@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 
 _SINGULAR_CUTOFF = 1e-10
 

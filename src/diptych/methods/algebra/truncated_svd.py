@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg
 
-from diptych.arrays import Floats
+from diptych._core.arrays import Floats
 
 _FULL_SHARE = 0.3
 """From this share of all components on, one full decomposition is as cheap."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Features, Floats
+from diptych._core.arrays import Features, Floats
+from diptych._core.state import stateful
 from diptych.data.modality import BlockKind, Kind, KindBlock, kind_blocks
 from diptych.methods.deep.layers import Chain, Parallel, run_chain
-from diptych.state import stateful
 
 
 @stateful

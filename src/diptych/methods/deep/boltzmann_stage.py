@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.state import stateful
 from diptych.features import fit_scaling
 from diptych.methods.deep.dbn_stage import CLIP, train_rbm
 from diptych.methods.deep.layers import Chain, Clip, run_chain
@@ -19,7 +20,6 @@ from diptych.nets import (
     RestrictedBoltzmannMachine,
     in_chunks,
 )
-from diptych.state import stateful
 
 
 @stateful

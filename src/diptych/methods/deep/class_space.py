@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from diptych.arrays import Features, Floats, Integers, Singles
+from diptych._core.arrays import Features, Floats, Integers, Singles
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.linear_member import LEAST_JUDGES, fit_linear_member
 from diptych.methods.deep.tower_inputs import Documents

@@ -6,7 +6,7 @@ from functools import cache
 
 import scipy.sparse as sp
 
-from diptych.arrays import Features, Sparse
+from diptych._core.arrays import Features, Sparse
 from diptych.data import KindBlock, kind_blocks
 from diptych.features import fit_scaling
 from diptych.methods.deep.blocks import columns_of

@@ -6,15 +6,15 @@ from typing import ClassVar
 
 from torch import nn
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
+from diptych._core.errors import FitError
+from diptych._core.progress import Progress
 from diptych.data import Partition, TrainingData
-from diptych.errors import FitError
 from diptych.methods._scalings import training_pairs
 from diptych.methods.base import Method
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.profile import profile
 from diptych.methods.deep.workshop import Workshop
-from diptych.progress import Progress
 from diptych.training import StageCache, default_cache_root
 
 

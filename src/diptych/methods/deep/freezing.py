@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.methods.deep.blocks import Columns
 from diptych.methods.deep.layers import Chain, CountLayer, DenseLayer
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
+from diptych._core.state import stateful
 from diptych.nets import BernoulliRBM
-from diptych.state import stateful
 
 
 @stateful

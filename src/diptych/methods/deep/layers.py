@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from diptych.arrays import Features, Floats, Singles
-from diptych.state import stateful
+from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.state import stateful
 
 _ACTIVATIONS: dict[str, Callable[[Singles], Singles]] = {
     "sigmoid": expit,

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from diptych.arrays import Integers, Singles
+from diptych._core.arrays import Integers, Singles
+from diptych._core.seeding import generator
 from diptych.methods.posteriors import Posteriors
-from diptych.seeding import generator
 
 STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 """Penalties from strong to weak: each solution starts from the one before, so that all cost little more than one."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Integers, Singles
+from diptych._core.arrays import Integers, Singles
 from diptych.features import fit_scaling
 from diptych.methods.deep.dbn_stage import CodedModality
 from diptych.methods.deep.layers import Chain, run_chain

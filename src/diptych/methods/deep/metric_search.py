@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from diptych.errors import FitError
+from diptych._core.errors import FitError
 from diptych.methods.deep.metric_stage import TrainedPathways
 from diptych.methods.selection import Search
 from diptych.nets.pathways import Representation

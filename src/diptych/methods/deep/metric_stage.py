@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
+from diptych._core.state import stateful
 from diptych.methods.deep.layers import Chain, DenseLayer
 from diptych.methods.deep.metric_rows import MetricData
 from diptych.methods.deep.profile import PUBLISHED
@@ -24,7 +25,6 @@ from diptych.nets.pathways import (
     representation,
     require_comparable,
 )
-from diptych.state import stateful
 from diptych.training import Constant, History, LoopSettings
 
 PATIENCE = 3

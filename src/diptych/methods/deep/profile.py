@@ -7,7 +7,7 @@ how many steps each stage takes and how wide its layers are; rates and momenta t
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 from diptych.training import Constant, Exponential, InverseT, LoopSettings, Ramp
 
 _TEN_THOUSAND_RAMP = Ramp(0.5, 0.9, 10_000)

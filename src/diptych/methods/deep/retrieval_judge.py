@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import torch
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
 from diptych.data.fingerprint import hash_records
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.workshop import Workshop

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.arrays import Features, Singles
+from diptych._core.arrays import Features, Singles
 from diptych.data import KindBlock, Partition
 from diptych.data.modality import BlockKind
 from diptych.features.scaling import fit_scaling

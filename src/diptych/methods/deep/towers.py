@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from diptych.arrays import Features, Floats, Singles
+from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.state import stateful
 from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
 from diptych.methods.posteriors import Posteriors
-from diptych.state import stateful
 
 LEAST_PROBABILITY = 1e-12
 

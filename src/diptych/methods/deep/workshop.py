@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.progress import Progress, silent
+from diptych._core.seeding import generator
 from diptych.data import TrainingData
 from diptych.methods.deep.layers import DenseLayer
 from diptych.methods.deep.profile import Profile
-from diptych.progress import Progress, silent
-from diptych.seeding import generator
 from diptych.training import LoopSettings, Objective, StageCache, TrainedStage, pick_device, train_cached
 from diptych.training.cache import Input
 from diptych.training.loop import Validate

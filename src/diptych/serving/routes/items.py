@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 from diptych.serving.keys import MAY_READ, MAY_WRITE
 from diptych.serving.openapi import body_of
 from diptych.serving.problems import Problem, not_found

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import scipy.fft
 
+from diptych._core.seeding import generator
 from diptych.features.image.mpeg7 import ColourLayout
 from diptych.features.image.mpeg7.colour_layout import zigzag
-from diptych.seeding import generator
 
 cv2.setNumThreads(1)
 

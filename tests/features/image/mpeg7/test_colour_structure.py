@@ -4,9 +4,9 @@ import cv2
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.features.image.mpeg7 import ColourStructure
 from diptych.features.image.mpeg7.colour_structure import hmmd_cells, window_shares
-from diptych.seeding import generator
 
 cv2.setNumThreads(1)
 

@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
 from diptych.features.contract import Picture
 from diptych.features.image.mpeg7 import EdgeHistogram
 from diptych.features.image.mpeg7.edge_histogram import KINDS
-from diptych.seeding import generator
 
 cv2.setNumThreads(1)
 DOWN, RIGHT = np.mgrid[:192, :192]

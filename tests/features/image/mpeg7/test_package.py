@@ -4,11 +4,11 @@ import cv2
 import numpy as np
 import pytest
 
+from diptych._core.seeding import generator
+from diptych._core.state import pack, unpack
 from diptych.features.contract import width
 from diptych.features.image.descriptor import FixedDescriptor
 from diptych.features.image.mpeg7 import ColourLayout, ColourStructure, EdgeHistogram, ScalableColour
-from diptych.seeding import generator
-from diptych.state import pack, unpack
 
 cv2.setNumThreads(1)
 SIZES = [(ScalableColour(), 256), (ColourStructure(), 256), (ColourLayout(), 192), (EdgeHistogram(), 80)]

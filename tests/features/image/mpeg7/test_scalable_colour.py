@@ -5,9 +5,9 @@ import colorsys
 import cv2
 import numpy as np
 
+from diptych._core.seeding import generator
 from diptych.features.image.mpeg7 import ScalableColour
 from diptych.features.image.mpeg7.scalable_colour import haar, hsv_histogram
-from diptych.seeding import generator
 
 cv2.setNumThreads(1)
 NOISE = generator(0, "colours").integers(0, 256, (20, 30, 3), dtype=np.uint8)

@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 import scipy.fft
 
-from diptych.arrays import Integers, Singles
+from diptych._core.arrays import Integers, Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 SIDE = 8
 CHANNELS = ("luma", "blue difference", "red difference")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from diptych.arrays import Integers, Singles
+from diptych._core.arrays import Integers, Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 CELLS = 256
 WINDOW = 8

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 REGIONS = 4
 KINDS = ("vertical", "horizontal", "45°", "135°", "no direction")

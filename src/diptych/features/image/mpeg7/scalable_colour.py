@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych.arrays import Singles
+from diptych._core.arrays import Singles
+from diptych._core.state import stateful
 from diptych.features.contract import Block, Picture
 from diptych.features.image.colour_spaces import hsv_bytes
 from diptych.features.image.descriptor import FixedDescriptor
-from diptych.state import stateful
 
 HUES, SATURATIONS, VALUES = 16, 4, 4
 _HALVED = (0, 1, 2, 0)

@@ -1,6 +1,6 @@
 import importlib
 
-from diptych import code_version
+from diptych._core import code_version
 
 
 def fresh_version(module):
@@ -20,10 +20,10 @@ def test_it_follows_imports_but_not_the_registry():
 def test_it_changes_with_the_method_and_with_what_the_method_imports(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     source = tmp_path / "foreign_method.py"
-    source.write_text("import numpy\nfrom diptych.state import pack\n")
+    source.write_text("import numpy\nfrom diptych._core.state import pack\n")
     before = fresh_version("foreign_method")
     assert fresh_version("foreign_method") == before
-    source.write_text("import numpy\nfrom diptych.state import pack\n\nRATE = 2\n")
+    source.write_text("import numpy\nfrom diptych._core.state import pack\n\nRATE = 2\n")
     changed = fresh_version("foreign_method")
     source.write_text("import numpy\n")
     without = fresh_version("foreign_method")

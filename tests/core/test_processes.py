@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 
-from diptych.processes import roomy_allocator, usable_cores
+from diptych._core.processes import roomy_allocator, usable_cores
 
 NAMES = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
 

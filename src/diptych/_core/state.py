@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from diptych.errors import DataError
+from diptych._core.errors import DataError
 
 T = TypeVar("T")
 _STATEFUL: dict[str, type] = {}

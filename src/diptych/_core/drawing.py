@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from diptych.atomic import atomic_file
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
+from diptych._core.files import atomic_file
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Told apart by everybody."""

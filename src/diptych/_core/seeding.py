@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from diptych.errors import ConfigError
+from diptych._core.errors import ConfigError
 
 
 def generator(seed: int, *purpose: str) -> np.random.Generator:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from diptych.errors import DataError
-from diptych.state import pack, stateful, unpack
+from diptych._core.errors import DataError
+from diptych._core.state import pack, stateful, unpack
 
 
 @stateful

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from diptych.errors import ConfigError
-from diptych.seeding import generator
+from diptych._core.errors import ConfigError
+from diptych._core.seeding import generator
 
 FROZEN = [560, 273, 924, 566]
 

@@ -12,8 +12,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from diptych.atomic import atomic_folder, read_json, write_json
-from diptych.errors import DataError
+from diptych._core.errors import DataError
+from diptych._core.files import atomic_folder, read_json, restore_interrupted, write_json
 
 WEIGHTS = "weights.safetensors"
 
@@ -46,6 +46,7 @@ class FolderFormat:
     def read(self, folder: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Read the document and the arrays; nothing in them is executed or unpickled."""
         path = Path(folder)
+        restore_interrupted(path)
         document = path / self.document
         if not document.exists():
             raise DataError(f"{path} holds no {self.document}, so it is not a {self.noun}; {self.made_by}.")

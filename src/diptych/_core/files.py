@@ -1,5 +1,7 @@
 """Write files and folders so that a reader sees the old content or the new, never a part of it."""
 
+import ctypes
+import errno
 import json
 import os
 import shutil
@@ -11,8 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from diptych.arrays import Singles
-from diptych.errors import DataError
+from diptych._core.arrays import Singles
+from diptych._core.errors import DataError
+
+
+def default_cache_root() -> Path:
+    """Return `$DIPTYCH_CACHE`, or `~/.cache/diptych` where it is not set."""
+    chosen = os.environ.get("DIPTYCH_CACHE")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "diptych"
+
+
+def refuse_existing(target: Path, *, overwrite: bool) -> None:
+    """Raise before any work is done if `target` is there and may not be replaced."""
+    if target.exists() and not overwrite:
+        raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
 
 
 def _sync(path: Path) -> None:
@@ -97,9 +111,9 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
     An existing folder is kept until the new one is complete, and is only replaced with `overwrite`.
     """
-    if target.exists() and not overwrite:
-        raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
+    refuse_existing(target, overwrite=overwrite)
     target = target.resolve()  # so that "." has a name and a link keeps pointing at the folder
+    restore_interrupted(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
@@ -113,9 +127,15 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 def _swap(new: Path, target: Path) -> None:
-    """Put `new` in the place of `target`; a crash between the two renames leaves the old one beside it."""
-    if target.exists():
-        retired = target.with_name(f".{target.name}.old")
+    """Put `new` in the place of `target`, which is there or absent at every moment but never in between.
+
+    Where the system cannot exchange two folders in one step, the former folder stays beside the target until the
+    new one is in place; `restore_interrupted` brings it back after a crash between the two renames.
+    """
+    if not target.exists():
+        new.rename(target)
+    elif not _exchange(new, target):
+        retired = _retired(target)
         shutil.rmtree(retired, ignore_errors=True)
         target.rename(retired)
         try:
@@ -124,6 +144,34 @@ def _swap(new: Path, target: Path) -> None:
             retired.rename(target)
             raise
         shutil.rmtree(retired, ignore_errors=True)
-    else:
-        new.rename(target)
     _sync(target.parent)
+
+
+def restore_interrupted(target: Path) -> None:
+    """Bring back the former folder if a crash hit between the two renames that replace it."""
+    retired = _retired(target)
+    if not target.exists() and retired.is_dir():
+        retired.rename(target)
+
+
+def _retired(target: Path) -> Path:
+    return target.with_name(f".{target.name}.old")
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_CANNOT_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two paths in one step; False where the system or the file system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):  # not Linux, or a libc without it
+        return False
+    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT_EXCHANGE:
+        return False
+    raise OSError(number, os.strerror(number), str(other))

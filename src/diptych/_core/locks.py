@@ -1,0 +1,42 @@
+"""One process at a time: a lock on a file, released by the system when its holder ends, however it ends."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def file_lock(path: Path, *, waiting_for: str = "", timeout_s: float = -1) -> Iterator[bool]:
+    """Hold the lock file at `path`, which stays behind because others may wait on it.
+
+    Args:
+        path: the lock file; its folder is made if need be.
+        waiting_for: what is said in the log while another process holds the lock; empty to say nothing.
+        timeout_s: how long to wait: 0 not at all, negative without limit.
+
+    Yields:
+        Whether the lock is held; False once the time is over.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, thread_local=False)
+    try:
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if timeout_s == 0:
+                raise
+            if waiting_for:
+                _log.info("Waiting for another process: %s.", waiting_for)
+            lock.acquire(timeout=timeout_s)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
