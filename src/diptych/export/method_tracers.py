@@ -12,6 +12,7 @@ from diptych.methods.class_votes import Voters
 from diptych.methods.identity import Identity
 from diptych.methods.jrl import JRL
 from diptych.methods.kcca import KCCA
+from diptych.methods.lgcfl import LGCFL
 from diptych.methods.linear import LinearMethod
 from diptych.methods.posteriors import Posteriors
 from diptych.methods.semantic import SemanticCorrelationMatching, SemanticMatching
@@ -101,7 +102,8 @@ def identity(method: Identity, modality: str, rows: Traced) -> Traced:
 
 
 @traces_method("linear:LinearMethod")
-def linear(method: LinearMethod, modality: str, rows: Traced) -> Traced:
+@traces_method("lgcfl:LGCFL")
+def linear(method: LinearMethod | LGCFL, modality: str, rows: Traced) -> Traced:
     """Scale, centre, multiply."""
     scaled = trace_steps((method.scalings_[modality],), rows)
     return (scaled - method.centres_[modality]) @ method.weights_[modality]

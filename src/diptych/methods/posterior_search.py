@@ -86,8 +86,8 @@ class PosteriorProblem:
         return self.validation.score({name: self.fit(name, s)(self.held_out[name]) for name, s in strengths.items()})
 
 
-def given_strengths(strength: Strengths, modalities: tuple[str, ...]) -> dict[str, float | None]:
-    """The strength given for each modality, None where validation is to choose.
+def given_strengths(strength: Strengths, modalities: tuple[str, ...], *, zero: bool = False) -> dict[str, float | None]:
+    """The strength given for each modality, None where validation is to choose; `zero` allows 0.
 
     Raises:
         ConfigError: for a strength that is not positive or a modality that is not fitted.
@@ -97,8 +97,8 @@ def given_strengths(strength: Strengths, modalities: tuple[str, ...]) -> dict[st
     for name, value in strength.items():
         if name not in modalities:
             raise ConfigError(f"strength names the modality '{name}'; there are {', '.join(modalities)}.")
-        if not value > 0:
-            raise ConfigError(f"strength is {value} for '{name}'; it must be positive.")
+        if not (value > 0 or (zero and value == 0)):
+            raise ConfigError(f"strength is {value} for '{name}'; it must be {'zero or ' * zero}positive.")
     return {name: strength.get(name) for name in modalities}
 
 

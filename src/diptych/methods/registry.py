@@ -56,6 +56,7 @@ _METHODS: dict[str, Entry] = {
     "sm": Entry("diptych.methods.semantic:SemanticMatching", "class posteriors of each modality"),
     "scm": Entry("diptych.methods.semantic:SemanticCorrelationMatching", "class posteriors on top of CCA"),
     "jrl": Entry("diptych.methods.jrl:JRL", "joint representation learning with a graph"),
+    "lgcfl": Entry("diptych.methods.lgcfl:LGCFL", "linear maps into the label space, sparse in groups of columns"),
     "bimodal-ae": _deep("bimodal_ae:BimodalAE", "bimodal autoencoder over two DBNs"),
     "multimodal-dbn": _deep("multimodal_dbn:MultimodalDBN", "joint machine over two DBNs, generated codes"),
     "multimodal-dbm": _deep("multimodal_dbm:MultimodalDBM", "deep Boltzmann machine over both modalities"),
