@@ -12,7 +12,7 @@ from rich.table import Table
 
 from diptych._core.arrays import Booleans, Integers
 from diptych._core.errors import DataError
-from diptych.data.dataset import SPLITS, Dataset
+from diptych.data import SPLITS, Dataset
 
 
 def info(

@@ -1,26 +1,31 @@
 """Datasets: folders with features, labels and splits, and what training may see of them."""
 
-from diptych.data.dataset import SPLITS, Dataset
+from diptych.data.dataset import Dataset
+from diptych.data.in_memory import Arrays, MemoryDataset, as_dataset, as_rows
 from diptych.data.labels import UNLABELLED, Labels
 from diptych.data.modality import Kind, KindBlock, Modality, ModalityRows, join_kinds, kind_blocks
 from diptych.data.partition import Partition
 from diptych.data.protocol import Protocol, TrainingData, training_data
-from diptych.data.splits import stratified_split
+from diptych.data.splits import SPLITS, stratified_split
 from diptych.data.writing import Draft, write_dataset
 
 __all__ = [
     "SPLITS",
     "UNLABELLED",
+    "Arrays",
     "Dataset",
     "Draft",
     "Kind",
     "KindBlock",
     "Labels",
+    "MemoryDataset",
     "Modality",
     "ModalityRows",
     "Partition",
     "Protocol",
     "TrainingData",
+    "as_dataset",
+    "as_rows",
     "join_kinds",
     "kind_blocks",
     "stratified_split",

@@ -1,10 +1,10 @@
 """A dataset is a folder; this opens one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -15,24 +15,28 @@ from diptych._core.errors import DataError
 from diptych._core.files import read_json
 from diptych.data.fingerprint import fingerprint_of, hash_features, hash_records
 from diptych.data.labels import Labels
-from diptych.data.modality import Modality
+from diptych.data.modality import Kind, Modality
 from diptych.data.partition import Column, Partition
+from diptych.data.splits import SPLITS
 from diptych.data.storage import read_rows
+
+if TYPE_CHECKING:
+    from diptych.data.in_memory import MemoryDataset
 
 FORMAT = "diptych-dataset"
 FORMAT_VERSION = 1
-SPLITS = ("train", "val", "test")
 HEAD_KEYS = ("name", "items", "modalities", "classes", "source", "fingerprint", "hashes")
 PIPELINE_FOLDER = "pipeline"
 RESERVED_COLUMNS = ("id", "split", "label", "document")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """Items with any number of modalities, each item in one split, with or without labels.
 
-    Open one with `Dataset.open(folder)`; make one with `write_dataset` or an importer. `pipeline_fingerprint` names
-    the pipeline that made the rows from raw pictures and texts; None where they came as numbers.
+    Open one with `Dataset.open(folder)`; make one with `Dataset.from_arrays`, `write_dataset` or an importer.
+    `pipeline_fingerprint` names the pipeline that made the rows from raw images and texts; None where they came as
+    numbers.
     """
 
     path: Path
@@ -77,8 +81,70 @@ class Dataset:
         absent = [column for column in expected if column not in items.column_names]
         if absent:
             raise DataError(f"{folder / 'items.parquet'} lacks the column '{absent[0]}'; import the dataset again.")
+        return cls.described(folder, head, items)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        data: Mapping[str, Any],
+        labels: Any = None,  # noqa: ANN401 - any sequence of labels
+        *,
+        splits: Sequence[str] | None = None,
+        pairs: Any = None,  # noqa: ANN401 - a table of row numbers
+        kinds: Mapping[str, Kind] | None = None,
+        name: str = "arrays",
+        seed: int = 0,
+        val_share: float = 0.1,
+        test_share: float = 0.2,
+    ) -> "MemoryDataset":
+        """Make a dataset of arrays in memory.
+
+        Args:
+            data: rows by modality, such as {"image": X, "text": Y}: NumPy arrays, SciPy sparse matrices, pandas
+                DataFrames or lists of rows, without NaN.
+            labels: one class name or number per item; None or NaN for an unlabelled item; a list of several; or a
+                matrix of zeros and ones with one column a class. None where no item has a label.
+            splits: "train", "val" or "test" per item. Left out, items are drawn by seed within each class, and
+                unlabelled items stay in training where others have labels.
+            pairs: where row i of one modality does not belong to row i of the others: for every item the row number
+                of each modality, in the order of `data`, and -1 for a modality that the item lacks. A row may be
+                named more than once, as the image of five captions; these items are then partners of each other, and
+                a pair that names no new row is no further item.
+                Labels and splits are given per pair.
+            kinds: "dense" or "counts" by modality; left out, sparse whole numbers are counts and all else is dense.
+            name: what to call the dataset.
+            seed: which items go to which split.
+            val_share: the share of validation items in a split by seed.
+            test_share: the share of test items in a split by seed.
+
+        Raises:
+            DataError: naming the value and the fix.
+
+        Example:
+            >>> import numpy as np
+            >>> X, Y = np.eye(30, 5), np.ones((30, 4))
+            >>> Dataset.from_arrays({"image": X, "text": Y}, labels=["river", "forest", None] * 10)
+            Dataset('arrays': 30 items; image 5 dense, text 4 dense; 2 classes; 24 train, 2 val, 4 test)
+        """
+        from diptych.data.in_memory import dataset_of_arrays  # it imports this module
+
+        return dataset_of_arrays(
+            data,
+            labels,
+            splits=splits,
+            pairs=pairs,
+            kinds=kinds,
+            name=name,
+            seed=seed,
+            val_share=val_share,
+            test_share=test_share,
+        )
+
+    @classmethod
+    def described(cls, path: Path, head: Mapping[str, Any], items: pa.Table) -> Self:
+        """Make a dataset from the content of its `dataset.json` and `items.parquet`."""
         return cls(
-            path=folder,
+            path=path,
             name=head["name"],
             modalities={name: Modality(name=name, **spec) for name, spec in head["modalities"].items()},
             classes=tuple(head["classes"]),
@@ -88,6 +154,12 @@ class Dataset:
             items=items,
             pipeline_fingerprint=head.get("pipeline", {}).get("fingerprint"),
         )
+
+    def __repr__(self) -> str:
+        parts = (f"{name} {modality.dimension} {modality.kind}" for name, modality in self.modalities.items())
+        splits = (f"{int((self.splits == split).sum())} {split}" for split in SPLITS)
+        about = [f"{len(self)} items", ", ".join(parts), f"{len(self.classes)} classes", ", ".join(splits)]
+        return f"Dataset({self.name!r}: {'; '.join(about)})"
 
     def __len__(self) -> int:
         return int(self.items.num_rows)

@@ -1,12 +1,49 @@
-"""Splits by seed, stratified by class."""
+"""Splits: as a column names them, or drawn by seed within each class."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from diptych._core.arrays import Strings
-from diptych._core.errors import ConfigError
+from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
+
+SPLITS = ("train", "val", "test")
+_WORDS = {
+    **{word: "train" for word in ("train", "training")},
+    **{word: "val" for word in ("val", "valid", "validation", "dev")},
+    **{word: "test" for word in ("test", "testing")},
+}
+
+
+def read_split_words(cells: Sequence[Any], origin: str) -> list[str]:
+    """Read the split of every item from a column of words.
+
+    Raises:
+        DataError: for a word that names no split.
+    """
+    words = [str(cell).strip().lower() for cell in cells]
+    for row, word in enumerate(words):
+        if word not in _WORDS:
+            raise DataError(f"{origin}: row {row} has the split {cells[row]!r}; use one of {', '.join(SPLITS)}.")
+    return [_WORDS[word] for word in words]
+
+
+def split_documents(
+    labels: Sequence[Sequence[str]], documents: Sequence[str], seed: int, val_share: float, test_share: float
+) -> list[str]:
+    """Split documents whole within each class, several labels counting as their first.
+
+    Unlabelled documents stay in training where others have labels, for nothing can be measured on them.
+    """
+    stratum: dict[str, str | None] = {}
+    for document, found in zip(documents, labels, strict=True):
+        stratum[document] = stratum.get(document) or (found[0] if found else None)
+    chosen = [document for document, name in stratum.items() if name is not None] or list(stratum)
+    drawn = stratified_split([stratum[document] for document in chosen], seed, val_share, test_share)
+    split_of = dict(zip(chosen, drawn.tolist(), strict=True))
+    return [split_of.get(document, "train") for document in documents]
 
 
 def stratified_split(

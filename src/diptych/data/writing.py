@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from diptych._core.arrays import Features
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, write_json
 from diptych.data.checks import check_items, check_rows
-from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, SPLITS, Dataset
+from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, Dataset
 from diptych.data.fingerprint import fingerprint_of, hash_features, hash_records
 from diptych.data.modality import Modality, ModalityRows
+from diptych.data.splits import SPLITS
 from diptych.data.storage import to_stored, write_rows
 
 Label = str | Sequence[str] | None
@@ -64,6 +66,41 @@ def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) 
         DataError: naming file, row and fix; nothing is left behind.
     """
     check_target(folder, overwrite=overwrite)
+    checked = check_draft(draft)
+    try:
+        with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
+            for name, spec in checked.head["modalities"].items():
+                write_rows(temporary, Modality(name=name, **spec), checked.rows[name])
+            pq.write_table(checked.items, temporary / "items.parquet")
+            for name, attached in draft.attachments.items():
+                (shutil.copytree if attached.is_dir() else shutil.copyfile)(attached, temporary / name)
+            write_json(temporary / "dataset.json", checked.head)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written ({error}); choose another folder or make room.") from None
+    return Dataset.open(folder)
+
+
+@dataclass(frozen=True)
+class CheckedDraft:
+    """A draft that passed every check.
+
+    Attributes:
+        head: the content of `dataset.json`.
+        items: the table of `items.parquet`.
+        rows: the rows of each modality, as they are stored.
+    """
+
+    head: dict[str, Any]
+    items: pa.Table
+    rows: dict[str, Features]
+
+
+def check_draft(draft: Draft) -> CheckedDraft:
+    """Check a draft and bring it to the form it is stored in.
+
+    Raises:
+        DataError: naming file, row and fix.
+    """
     label_sets = [[] if label is None else [label] if isinstance(label, str) else list(label) for label in draft.labels]
     check_items(draft.ids, draft.splits, label_sets, draft.classes, SPLITS, draft.origin)
     if not draft.modalities:
@@ -91,17 +128,7 @@ def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) 
     }
     if draft.pipeline_fingerprint is not None:
         head["pipeline"] = {"fingerprint": draft.pipeline_fingerprint}
-    try:
-        with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
-            for modality in modalities:
-                write_rows(temporary, modality, stored[modality.name])
-            pq.write_table(table, temporary / "items.parquet")
-            for name, attached in draft.attachments.items():
-                (shutil.copytree if attached.is_dir() else shutil.copyfile)(attached, temporary / name)
-            write_json(temporary / "dataset.json", head)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written ({error}); choose another folder or make room.") from None
-    return Dataset.open(folder)
+    return CheckedDraft(head, table, stored)
 
 
 def check_target(folder: str | Path, *, overwrite: bool) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 
 from diptych._core.errors import DataError
 from diptych._core.files import read_json, write_json
-from diptych.data import Dataset, Partition
-from diptych.data.dataset import SPLITS
+from diptych.data import SPLITS, Dataset, Partition
 from diptych.search.entries import metadata_keys
 from diptych.search.keeper import Keeper
 

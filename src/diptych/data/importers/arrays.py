@@ -5,20 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.data.dataset import SPLITS, Dataset
+from diptych.data.dataset import Dataset
 from diptych.data.importers.label_column import LabelColumn, read_labels
 from diptych.data.importers.modality_rows import item_count, modality_rows
 from diptych.data.importers.reading import read_column
 from diptych.data.importers.references import Reference, describe_files, parse_reference
 from diptych.data.modality import Kind
-from diptych.data.splits import stratified_split
+from diptych.data.splits import read_split_words, split_documents
 from diptych.data.writing import Draft, check_target, write_dataset
 
-_SPLIT_WORDS = {
-    **{word: "train" for word in ("train", "training")},
-    **{word: "val" for word in ("val", "valid", "validation", "dev")},
-    **{word: "test" for word in ("test", "testing")},
-}
 File = str | Path
 """A file, or a part of one as in `features.mat:I_tr`, `arrays.npz:image` or `table.csv:image_*`."""
 
@@ -93,13 +88,13 @@ def import_arrays(
         found_labels = read_labels(
             cells["labels"], str(used["labels"]), classes=classes, separator=label_separator, missing=missing
         )
-    given_splits = _splits(cells["splits"], used["splits"]) if "splits" in cells else None
+    given_splits = read_split_words(cells["splits"], str(used["splits"])) if "splits" in cells else None
     item_ids = _texts(cells["ids"], used["ids"]) if "ids" in cells else [str(row) for row in range(count)]
     partners = _texts(cells["documents"], used["documents"]) if "documents" in cells else item_ids
     draft = Draft(
         name=name or Path(out).resolve().name,
         ids=item_ids,
-        splits=given_splits or _split_by_seed(found_labels.names, partners, seed, val_share, test_share),
+        splits=given_splits or split_documents(found_labels.names, partners, seed, val_share, test_share),
         labels=found_labels.names,
         classes=found_labels.classes,
         modalities=rows,
@@ -140,24 +135,3 @@ def _texts(cells: Sequence[Any], reference: Reference) -> list[str]:
         if cell is None or isinstance(cell, list):
             raise DataError(f"{reference}: row {row} is empty or holds several values; give one value per item.")
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
-
-
-def _splits(cells: Sequence[Any], reference: Reference) -> list[str]:
-    words = [str(cell).strip().lower() for cell in cells]
-    for row, word in enumerate(words):
-        if word not in _SPLIT_WORDS:
-            raise DataError(f"{reference}: row {row} has the split {cells[row]!r}; use one of {', '.join(SPLITS)}.")
-    return [_SPLIT_WORDS[word] for word in words]
-
-
-def _split_by_seed(
-    names: Sequence[Sequence[str]], documents: Sequence[str], seed: int, val_share: float, test_share: float
-) -> list[str]:
-    """Split documents whole within each class, several labels counting as their first; unlabelled ones train."""
-    stratum: dict[str, str | None] = {}
-    for document, found in zip(documents, names, strict=True):
-        stratum[document] = stratum.get(document) or (found[0] if found else None)
-    chosen = [document for document, name in stratum.items() if name is not None] or list(stratum)
-    drawn = stratified_split([stratum[document] for document in chosen], seed, val_share, test_share)
-    split_of = dict(zip(chosen, drawn.tolist(), strict=True))
-    return [split_of.get(document, "train") for document in documents]
