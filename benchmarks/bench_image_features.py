@@ -18,8 +18,9 @@ import cv2
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from diptych._core.arrays import ImageArray
 from diptych._core.seeding import generator
-from diptych.features.contract import Feature, Picture
+from diptych.features.contract import Feature
 from diptych.features.image import (
     ColourCorrelogram,
     ColourHistogram,
@@ -35,12 +36,12 @@ from diptych.features.image import (
     nuswide,
     wikipedia_pictures,
 )
-from diptych.features.image.decoding import Limits, decode_picture
+from diptych.media.decoding import Limits, decode_image
 
 ARCHIVE = Path(__file__).parents[1].parent / "shared" / "data" / "rsicd" / "images.tar"
 PICTURES, SIDE, REPEATS = 60, 192, 3
 
-FEATURES: dict[str, Callable[[], Feature[Picture]]] = {
+FEATURES: dict[str, Callable[[], Feature[ImageArray]]] = {
     "colour_histogram": ColourHistogram,
     "colour_correlogram": ColourCorrelogram,
     "edge_direction": EdgeDirection,
@@ -67,7 +68,7 @@ def encoded_pictures(count: int) -> list[bytes]:
     return [noise[number % len(noise)] for number in range(count)]
 
 
-def noise_pictures() -> list[Picture]:
+def noise_pictures() -> list[ImageArray]:
     """Pictures of no particular content, smooth enough to have edges and flat parts."""
     random = generator(0, "bench-image-features")
     noise = (random.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8) for _ in range(PICTURES))
@@ -85,9 +86,9 @@ def milliseconds(work: Callable[[list[Any]], object], items: list[Any]) -> float
     return 1e3 * min(times) / len(items)
 
 
-def decode_all(files: list[bytes]) -> list[Picture]:
+def decode_all(files: list[bytes]) -> list[ImageArray]:
     """What an ingest does before it describes anything."""
-    return [decode_picture(file, Limits()) for file in files]
+    return [decode_image(file, Limits()) for file in files]
 
 
 def run() -> dict[str, float | str]:

@@ -88,7 +88,7 @@ def test_what_is_no_picture_is_said(address, open_page, tmp_path) -> None:
     page.wait_for_selector("#examples button")
     (tmp_path / "fake.png").write_text("hello")
     page.set_input_files("#file", str(tmp_path / "fake.png"))
-    expect(page.locator("#status")).to_have_text("The file is no picture this server can read.")
+    expect(page.locator("#status")).to_have_text("The file is no image this server can read.")
 
 
 def test_filters_by_class_and_split(address, open_page) -> None:

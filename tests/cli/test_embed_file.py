@@ -62,7 +62,7 @@ def test_mistakes_are_told(diptych, made, words, message) -> None:
 def test_no_picture_is_named(diptych, made, tmp_path) -> None:
     (tmp_path / "x.jpg").write_text("hello")
     ended = diptych("embed-file", made / "model", tmp_path / "x.jpg")
-    assert ended.status == 2 and "x.jpg: not a picture: it holds text" in ended.err
+    assert ended.status == 2 and "x.jpg: not an image: it holds text" in ended.err
 
 
 @pytest.mark.parametrize("command", [["embed", "--modality", "image", "--out", "codes.npy"], ["evaluate"]])

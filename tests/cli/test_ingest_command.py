@@ -40,14 +40,14 @@ def test_problems_are_printed_and_written(diptych, pairs, tmp_path) -> None:
         (pairs.parent / "images" / f"{number:03d}.png").write_text("no picture")
     ended = diptych("ingest", pairs, "--out", tmp_path / "d", *SMALL, "--workers", 0)
     assert ended.status == 0, ended.err
-    assert "images/003.png: not a picture: it holds text" in ended.err
+    assert "images/003.png: not an image: it holds text" in ended.err
     assert "… and 5 more" in ended.err
     assert "15 broken images, 0 skipped rows; all reasons:" in ended.err
     report = json.loads((tmp_path / "d" / "ingest-report.json").read_text())
     assert len(report["problems"]) == 15 and report["with_modality"] == {"image": 15, "text": 30}
     ended = diptych("ingest", pairs, "--out", tmp_path / "e", *SMALL, "--workers", 0, "--on-broken", "fatal")
     assert ended.status == 2
-    assert "error: images/000.png: not a picture: it holds text; mend it" in ended.err
+    assert "error: images/000.png: not an image: it holds text; mend it" in ended.err
 
 
 def test_options_reach_the_work(diptych, pairs, tmp_path) -> None:

@@ -31,7 +31,7 @@ def test_texts_are_strings() -> None:
 
 def test_what_cannot_be_read_is_named(tmp_path) -> None:
     (tmp_path / "x.jpg").write_text("hello")
-    with pytest.raises(DataError, match=r"x\.jpg: not a picture"):
+    with pytest.raises(DataError, match=r"x\.jpg: not an image"):
         read_items("image", tmp_path / "x.jpg")
     with pytest.raises(DataError, match=r"gone\.jpg cannot be read \(No such file"):
         read_items("image", tmp_path / "gone.jpg")

@@ -31,8 +31,8 @@ HOSTILE = {
     "truncated.jpg": (encoded(noise("t", 64), "JPEG")[:1500], "cannot be decoded: .*truncated"),
     "bomb.png": (bomb(), "claims .*pixels"),
     "empty.jpg": (b"", "the file is empty"),
-    "text.jpg": (b"I am not a picture, I am a text", "not a picture: it holds text"),
-    "postscript.jpg": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n", "not a picture"),
+    "text.jpg": (b"I am not a picture, I am a text", "not an image: it holds text"),
+    "postscript.jpg": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n", "not an image"),
     "large.png": (encoded(noise("big", 96)), "bytes; at most"),
 }
 ESCAPES = {

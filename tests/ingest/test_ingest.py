@@ -153,18 +153,18 @@ def test_decoded_pictures_never_accumulate(with_options, monkeypatch) -> None:
     """However many pictures there are, few are held: each is let go before many more are decoded."""
     import weakref
 
-    from diptych.features.image import decoding
     from diptych.ingest import picture_reading
+    from diptych.media import decoding
 
     alive, most = weakref.WeakSet(), []
 
     def counted(data, limits=None):
-        picture = decoding.decode_picture(data, limits).view(Counted)
+        picture = decoding.decode_image(data, limits).view(Counted)
         alive.add(picture)
         most.append(len(alive))
         return picture
 
-    monkeypatch.setattr(picture_reading, "decode_picture", counted)
+    monkeypatch.setattr(picture_reading, "decode_image", counted)
     monkeypatch.setattr("diptych.ingest.extraction._SHARD_UNITS", {"image": 64, "text": 64})
     monkeypatch.setattr("diptych.ingest.describing._BATCH", 3)
     ingest(with_options(features={"image": "visual-words:2+phow:2", "text": "bow"}))

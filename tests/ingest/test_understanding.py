@@ -67,7 +67,7 @@ def test_a_german_shop_becomes_a_dataset(tmp_path) -> None:
     assert items["media"][10] == "bilder/000ab.png"
     assert made.report.with_modality == {"image": 54, "text": 60}
     reasons = {problem.where: problem.reason for problem in made.report.problems}
-    assert reasons["0007b"] == "is not there" and "not a picture" in reasons["bilder/0009b.png"]
+    assert reasons["0007b"] == "is not there" and "not an image" in reasons["bilder/0009b.png"]
     assert "is reserved and is kept as 'text_column'" in reasons["waren.csv, column 'text'"]
 
 

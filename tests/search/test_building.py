@@ -8,10 +8,10 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset
+from diptych.media import media_type
 from diptych.methods import create, load_model, save_model
 from diptych.search import QueryPart, Searcher, build_index, building
 from diptych.search.one_space import check_indexable
-from diptych.search.thumbnails import media_type
 from search.gallery import make
 
 

@@ -154,7 +154,7 @@ def test_many_queries_are_answered_as_one_by_one_and_a_bad_one_spoils_none(searc
         assert ids(answers[place]) == ids(alone)
         assert [h.score for h in answers[place].hits] == pytest.approx([h.score for h in alone.hits], abs=1e-5)
     assert answers[3].hits == () and answers[3].nothing_close and answers[3].ignored == ("zebra",)
-    with pytest.raises(DataError, match="the given bytes: not a picture"):
+    with pytest.raises(DataError, match="the given bytes: not an image"):
         searcher.search_many(parts)
 
 

@@ -172,7 +172,7 @@ class FakeSearcher:
             try:
                 return shapes.vector_of_picture(part.value)
             except Exception:
-                raise DataError("the given bytes cannot be decoded; give a picture.") from None
+                raise DataError("the given bytes cannot be decoded; give an image.") from None
         row = shapes.vector_of_words(part.value)
         return NOWHERE if row is None else row / np.linalg.norm(row)
 

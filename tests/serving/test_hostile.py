@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from diptych._core.errors import DataError
-from diptych.serving.media_types import SHOWN
 from diptych.serving.problems import without_places
 from diptych.serving.rates import Buckets
+from diptych.serving.routes.media import SHOWN
 from serving.coloured_shapes import Shape, picture
 
 WORDS = {"parts": [{"kind": "text", "text": "red"}]}

@@ -42,8 +42,8 @@ def encoded(size: tuple[int, int], mode: str = "1", kind: str = "PNG") -> bytes:
     [
         ((49_000_000, 1), "PNG", "a side may have 30,000 at most"),
         ((1, 30_001), "PNG", "a side may have 30,000 at most"),
-        ((7_100, 7_100), "PNG", "at most 50,000,000 are read"),
-        ((5_000, 4_000), "WEBP", "of its format at most 18,750,000 are read"),
+        ((7_100, 7_100), "PNG", "at most 50,000,000 are allowed"),
+        ((5_000, 4_000), "WEBP", "of its format at most 18,750,000 are allowed"),
     ],
 )
 def test_a_header_is_enough_to_refuse(size, kind, said) -> None:

@@ -1,4 +1,4 @@
-"""The array types that cross the rooms."""
+"""The array types that cross packages."""
 
 from typing import Any
 
@@ -11,6 +11,9 @@ Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 Strings = NDArray[np.str_]
+
+ImageArray = NDArray[np.uint8]
+"""A decoded image: height × width × 3, sRGB."""
 
 Sparse = sp.csr_array
 """Counts: one row an item."""

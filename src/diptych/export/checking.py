@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.arrays import Features, Floats, ImageArray, Singles
 from diptych._core.errors import DataError
 from diptych._core.seeding import generator
 from diptych.data import Dataset
 from diptych.data.modality import Kind, kind_blocks
-from diptych.features.contract import Picture
 
 TOLERANCE = 1e-5
 ENCODER_TOLERANCE = 1e-4
@@ -112,7 +111,7 @@ def real_rows(dataset: Dataset, modality: str) -> Singles:
     return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float32)
 
 
-def check_pictures(seed: int = 0) -> list[Picture]:
+def check_pictures(seed: int = 0) -> list[ImageArray]:
     """Pictures to compare on: black, white, a slope, and noise of several sizes."""
     random = generator(seed, "export", "pictures")
     slope = np.linspace(0, 255, 120).astype(np.uint8)[:, None, None]

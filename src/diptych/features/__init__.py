@@ -1,6 +1,6 @@
 """Turn raw pictures and texts, or stored features, into the numbers a method learns from."""
 
-from diptych.features.contract import Block, Extractor, Feature, Picture
+from diptych.features.contract import Block, Extractor, Feature
 from diptych.features.pipeline import (
     FittedModality,
     Pipeline,
@@ -28,7 +28,6 @@ __all__ = [
     "Extractor",
     "Feature",
     "FittedModality",
-    "Picture",
     "Pipeline",
     "Scaling",
     "check_available",

@@ -4,15 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from diptych._core.arrays import Features
 from diptych._core.progress import Progress, silent
 from diptych.data.modality import Kind
-
-Picture = NDArray[np.uint8]
-"""A decoded picture: height × width × 3, sRGB."""
 
 ItemT = TypeVar("ItemT")
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)

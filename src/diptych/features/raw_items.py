@@ -39,22 +39,22 @@ def _read_picture(item: Any) -> Any:  # noqa: ANN401
     try:
         from PIL.Image import Image
 
-        from diptych.features.image import decoding
-        from diptych.features.image.pixels import to_picture
+        from diptych.media import decoding
+        from diptych.media.pixels import to_array
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"pictures need the optional package '{error.name}'; install it with: pip install 'diptych[images]'"
         ) from None
     if isinstance(item, Image):
-        return to_picture(item)
+        return to_array(item)
     try:
         if isinstance(item, bytes):
-            return decoding.decode_picture(item)
+            return decoding.decode_image(item)
         if isinstance(item, str | PathLike):
-            return decoding.decode_picture(_content(Path(item), decoding.Limits().max_bytes))
-    except decoding.PictureError as error:
+            return decoding.decode_image(_content(Path(item), decoding.Limits().max_bytes))
+    except decoding.ImageError as error:
         name = "the given bytes" if isinstance(item, bytes) else item
-        raise DataError(f"{name}: {error}; give a picture.") from None
+        raise DataError(f"{name}: {error}; give an image.") from None
     raise DataError(f"a picture is a {type(item).__name__}; give a path, bytes, a Pillow image or an array of bytes.")
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from diptych.features import clean_text
-from diptych.features.image_formats import is_foreign_name, is_image_name
 from diptych.ingest.header_names import word_set
+from diptych.media import is_image_name, is_unsupported_name
 
 SAMPLE = 200
 """So many cells, evenly over the column, are looked at closely."""
@@ -84,7 +84,7 @@ def looks_like_image(text: str) -> bool:
     """Whether a text is the path or the address of an image."""
     if is_address(text):
         text = unquote(urlsplit(text).path)
-    return len(text) < 1000 and "\n" not in text and (is_image_name(text) or is_foreign_name(text))
+    return len(text) < 1000 and "\n" not in text and (is_image_name(text) or is_unsupported_name(text))
 
 
 def is_address(text: str) -> bool:

@@ -89,8 +89,8 @@ def _training_texts(plan: Plan) -> list[str]:
 
 
 def _training_pictures(plan: Plan) -> Iterable[Any]:
-    from diptych.features.image.decoding import Limits
     from diptych.ingest.picture_reading import PictureStream
+    from diptych.media.decoding import Limits
 
     limits = Limits(plan.options.max_pixels, plan.options.max_bytes)
     return PictureStream(plan.source_path, plan.source_kind, training_places(plan), limits)

@@ -6,9 +6,9 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from diptych._core.errors import DataError
-from diptych.features.image_formats import is_foreign_name, is_image_name
 from diptych.ingest.column_content import is_address
 from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name
+from diptych.media import is_image_name, is_unsupported_name
 
 ON_THE_WEB = "is an address on the web; download it first"
 
@@ -72,7 +72,7 @@ class ImageFinder:
 
     def _by_file_name(self, written: str, refusal: RefusedNameError | None) -> str | None:
         path = PurePosixPath(_path(written).casefold())
-        ended = is_image_name(path.name) or is_foreign_name(path.name)
+        ended = is_image_name(path.name) or is_unsupported_name(path.name)
         candidates = self._names.get(path.name, ()) if ended else self._stems.get(path.name, ())
         shared = [_shared_parts(name, path) for name in candidates]
         fitting = [name for name, count in zip(candidates, shared, strict=True) if count == max(shared)]
@@ -89,7 +89,7 @@ class ImageFinder:
         except DataError:  # more files than can be listed: images are then found by their paths alone
             return found
         for name in names:
-            if is_image_name(name) or is_foreign_name(name):
+            if is_image_name(name) or is_unsupported_name(name):
                 found.setdefault(PurePosixPath(name).name.casefold(), []).append(name)
         return found
 

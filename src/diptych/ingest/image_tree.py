@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from diptych._core.errors import DataError
-from diptych.features.image_formats import FOREIGN_ENDINGS, conversion_advice, is_foreign_name, is_image_name
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.file_names import texts_of_names, words_of_name
 from diptych.ingest.header_names import split_named
@@ -16,6 +15,7 @@ from diptych.ingest.metadata import kept_name, typed_columns
 from diptych.ingest.picture_sources import PictureSource, RefusedNameError
 from diptych.ingest.report import Problem
 from diptych.ingest.sidecars import image_of_text, is_document_name, is_text_name, read_sidecar
+from diptych.media import UNSUPPORTED_SUFFIXES, conversion_advice, is_image_name, is_unsupported_name
 
 _DATE = re.compile(r"(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[A-Za-z]{5}|DCIM", re.IGNORECASE)
 _LEAST_TEXTS = 2
@@ -58,8 +58,8 @@ def read_image_tree(
     for name in names:
         if is_image_name(name):
             tree.gathered.items[name] = Item(name, name, name, picture=name)
-        elif is_foreign_name(name):
-            kind = FOREIGN_ENDINGS[PurePosixPath(name.lower()).suffix]
+        elif is_unsupported_name(name):
+            kind = UNSUPPORTED_SUFFIXES[PurePosixPath(name.lower()).suffix]
             tree.gathered.problems.append(Problem("row", name, conversion_advice(kind)))
         elif not is_text_name(name):
             tree.gathered.problems.append(Problem("row", name, "is neither an image nor a text"))

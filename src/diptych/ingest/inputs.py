@@ -6,7 +6,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.features.image_formats import is_image_name
 from diptych.ingest.column_content import image_names, is_empty, looks_like_image, spread
 from diptych.ingest.columns import NO_COLUMN, Columns, ColumnUse, choose_columns
 from diptych.ingest.file_names import texts_of_names
@@ -20,6 +19,7 @@ from diptych.ingest.picture_sources import PictureSource
 from diptych.ingest.report import Problem
 from diptych.ingest.table_formats import is_table_name, parse_table, read_table
 from diptych.ingest.tables import Row, Table
+from diptych.media import is_image_name
 
 _ARCHIVES = (".tar", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _MOST_ARCHIVES, _MOST_TABLES = 6, 20

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from diptych.features.contract import Picture
-from diptych.features.image.decoding import Limits, PictureError, decode_picture
+from diptych._core.arrays import ImageArray
 from diptych.ingest.describing import Broken
 from diptych.ingest.opening import reopen_pictures
 from diptych.ingest.picture_sources import PictureSource, Place
 from diptych.ingest.reusing import Keyed, Reuse
 from diptych.ingest.row_cache import content_key
+from diptych.media.decoding import ImageError, Limits, decode_image
 
 
-def read_picture(source: PictureSource, place: Place, limits: Limits) -> Picture | Broken:
+def read_picture(source: PictureSource, place: Place, limits: Limits) -> ImageArray | Broken:
     """Read and decode one picture."""
     if place.size > limits.max_bytes:
         return _too_large(place, limits)
     try:
-        return decode_picture(source.read(place), limits)
-    except PictureError as error:
+        return decode_image(source.read(place), limits)
+    except ImageError as error:
         return Broken(str(error))
     except (OSError, MemoryError) as error:
         return _unreadable(error)
@@ -32,8 +32,8 @@ def read_keyed_picture(source: PictureSource, place: Place, limits: Limits, reus
         return _too_large(place, limits)
     try:
         data = source.read(place)
-        return reuse.keyed(content_key(data, limits.max_pixels), lambda: decode_picture(data, limits))
-    except PictureError as error:
+        return reuse.keyed(content_key(data, limits.max_pixels), lambda: decode_image(data, limits))
+    except ImageError as error:
         return Broken(str(error))
     except (OSError, MemoryError) as error:
         return _unreadable(error)
@@ -65,7 +65,7 @@ class PictureStream:
 
     restarts: ClassVar[bool] = True
 
-    def __iter__(self) -> Iterator[Picture]:
+    def __iter__(self) -> Iterator[ImageArray]:
         with reopen_pictures(self.path, self.kind) as source:
             for place in self.places:
                 picture = read_picture(source, place, self.limits)

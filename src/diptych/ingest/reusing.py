@@ -117,6 +117,6 @@ class Reuse:
         if extractor.kind != "dense" or (medium == "text" and not getattr(extractor, "encodes", False)):
             self._computes = True
             return _Computed(extractor)
-        modules = ("diptych.features.image.decoding",) if medium == "image" else ()
+        modules = ("diptych.media.decoding",) if medium == "image" else ()
         self._caches.append(cache_of(extractor, folder, *modules))
         return _FromCache(extractor, self._caches[-1])

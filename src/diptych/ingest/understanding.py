@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from diptych.features.image_formats import BEGINNING, beginning_problem
 from diptych.ingest.column_content import spread
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.languages import languages_of
@@ -15,6 +14,7 @@ from diptych.ingest.options import IngestOptions
 from diptych.ingest.picture_sources import Place
 from diptych.ingest.plan import Plan, make_plan
 from diptych.ingest.report import Problem
+from diptych.media import START_BYTES, content_problem
 
 _LOOKED_AT = 2000
 _TEXTS_READ = 1000
@@ -181,11 +181,11 @@ def _look(plan: Plan, places: Sequence[Place]) -> tuple[int, int]:
     with reopen_pictures(plan.source_path, plan.source_kind) as source:
         for place in places:
             try:
-                start = source.peek(place, BEGINNING)
+                start = source.peek(place, START_BYTES)
             except OSError:
                 start = b""
             if start is None:
                 break  # a compressed archive, which would have to be read as a whole
             looked_at += 1
-            broken += beginning_problem(start) is not None
+            broken += content_problem(start) is not None
     return looked_at, broken

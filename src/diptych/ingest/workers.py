@@ -114,8 +114,8 @@ class Worker:
     def _reader(self, medium: str) -> Callable[[Any, Reuse], Keyed | Broken]:
         if medium != "image":
             return lambda text, reuse: reuse.keyed(_text_key(text), lambda: text)
-        from diptych.features.image.decoding import Limits
         from diptych.ingest.picture_reading import read_keyed_picture
+        from diptych.media.decoding import Limits
 
         limits = Limits(self._setting.max_pixels, self._setting.max_bytes)
         return lambda place, reuse: read_keyed_picture(self._source, place, limits, reuse)

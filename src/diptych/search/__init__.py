@@ -1,12 +1,12 @@
 """Search: from a model and a dataset to an index, and from words and pictures to what belongs to them."""
 
+from diptych.media import THUMBNAIL_TYPE
 from diptych.search.building import Built, build_index
 from diptych.search.calibration import Calibration, calibrate
 from diptych.search.entries import entry_id
 from diptych.search.queries import MODES, Answer, Hit, Mode, NewItem, Query, QueryPart, Why
 from diptych.search.reliability import reliability
 from diptych.search.searcher import Searcher
-from diptych.search.thumbnails import THUMBNAIL_TYPE
 
 __all__ = [
     "MODES",

@@ -13,14 +13,14 @@ from diptych._core.errors import ConfigError, DataError
 from diptych.features import clean_text
 from diptych.index import Index, Maker
 from diptych.index.contract import already_there
+from diptych.media import thumbnail
 from diptych.search.decoding import decoded, read_file
 from diptych.search.entries import RESERVED, item_of, shown_text
-from diptych.search.media_store import MediaStore, StoredPicture
+from diptych.search.media_store import MediaStore, StoredPicture, content_hash
 from diptych.search.queries import NewItem
 from diptych.search.raw_parts import RawParts
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Texts
-from diptych.search.thumbnails import content_hash, thumbnail
 
 _TOGETHER = 16
 """Items that are decoded before they are embedded: pixels take a hundred times the memory of a file."""

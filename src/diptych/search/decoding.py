@@ -1,30 +1,24 @@
-"""Decode pictures, one at a time in a process."""
+"""Read and decode images whose place on disk no message may name."""
 
 from pathlib import Path
-from threading import Lock
 
+from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
-from diptych.features import Picture
-from diptych.features.raw_items import read_items
+from diptych.media.decoding import ImageError, decode_image
 
 LARGEST_FILE = 200 * 2**20
-_DECODING = Lock()
-"""Pillow's limits are set for the whole process while a picture is decoded."""
 
 
-def decoded(data: bytes, name: str = "the given bytes") -> Picture:
-    """The pixels of a picture.
+def decoded(data: bytes, name: str = "the given bytes") -> ImageArray:
+    """The pixels of an image.
 
     Raises:
         DataError: when it is none, or one too large; the message calls it by the name given.
     """
     try:
-        with _DECODING:
-            picture: Picture = read_items("image", [data])[0]
-    except DataError as error:
-        reason = str(error).removeprefix("the given bytes: ").removesuffix("; give a picture.")
-        raise DataError(f"{name}: {reason}; give a picture.") from None
-    return picture
+        return decode_image(data)
+    except ImageError as error:
+        raise DataError(f"{name}: {error}; give an image.") from None
 
 
 def read_file(path: Path) -> bytes:

@@ -4,6 +4,7 @@ An item's metadata says which picture is its own, by the hash of its bytes; what
 shown. So an item and its picture change at one moment, that of the index.
 """
 
+import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -95,6 +96,11 @@ class MediaStore:
         """Give back the file."""
         with self._lock:
             self._connection.close()
+
+
+def content_hash(data: bytes) -> str:
+    """The hash by which an index knows an image."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from diptych._core.errors import DataError
 from diptych.ingest.opening import reopen_pictures
 from diptych.ingest.picture_sources import PictureSource
 from diptych.search.decoding import LARGEST_FILE
-from diptych.search.thumbnails import content_hash
+from diptych.search.media_store import content_hash
 
 
 class Originals:

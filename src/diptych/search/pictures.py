@@ -7,9 +7,9 @@ from itertools import islice
 from diptych._core.errors import DataError
 from diptych.data import Dataset
 from diptych.ingest import PictureSource, media_of
+from diptych.media import thumbnail
 from diptych.search.decoding import LARGEST_FILE, decoded
-from diptych.search.media_store import MediaStore, StoredPicture
-from diptych.search.thumbnails import content_hash, thumbnail
+from diptych.search.media_store import MediaStore, StoredPicture, content_hash
 
 SOURCE_NUMBER = 0
 """A dataset has one source of pictures."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from diptych._core.arrays import ImageArray
 from diptych._core.errors import ConfigError
-from diptych.features import Picture
 from diptych.methods.purposes import PURPOSES, Purpose
 
 PartKind = Literal["text", "image", "item"]
@@ -29,7 +29,7 @@ class QueryPart:
     """
 
     kind: PartKind
-    value: "str | bytes | Path | Picture"
+    value: "str | bytes | Path | ImageArray"
     weight: float = 1.0
 
 

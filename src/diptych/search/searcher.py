@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from diptych._core.errors import ConfigError, DiptychError
 from diptych.index import Maker
+from diptych.media import THUMBNAIL_TYPE, media_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
 from diptych.search.answering import Answerer
@@ -28,7 +29,6 @@ from diptych.search.queries import MODES, Answer, Hit, Mode, NewItem, Query, Que
 from diptych.search.raw_parts import RawParts, medium_of
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Texts, TextsPlan, open_texts
-from diptych.search.thumbnails import THUMBNAIL_TYPE, media_type
 from diptych.search.wording import Wording
 
 _List = list

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
+from diptych._core.arrays import ImageArray
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
-from diptych.features.contract import Picture
 from diptych.features.image.dense_sift import dense_sift
 
 cv2.setNumThreads(1)
 ARCHIVE = Path(__file__).parents[3].parent / "shared" / "data" / "rsicd" / "images.tar"
 
 
-def noise(height: int, width: int, seed: int = 0) -> Picture:
+def noise(height: int, width: int, seed: int = 0) -> ImageArray:
     return generator(seed, "picture").integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
-def naive(picture: Picture, row: float, column: float, size: int) -> np.ndarray:
+def naive(picture: ImageArray, row: float, column: float, size: int) -> np.ndarray:
     """One descriptor, pixel by pixel and bin by bin."""
     grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY) / 255.0
     grey = gaussian_filter(grey, size / 6, mode="nearest", truncate=4)
@@ -55,7 +55,7 @@ def test_every_patch_is_what_a_loop_over_pixels_gives() -> None:
     np.testing.assert_allclose(descriptors, expected, atol=2e-3)
 
 
-def step_edge() -> Picture:
+def step_edge() -> ImageArray:
     """Dark left of the middle, bright right of it."""
     picture = np.zeros((64, 64, 3), dtype=np.uint8)
     picture[:, 32:] = 200
@@ -71,7 +71,7 @@ def step_edge() -> Picture:
         (np.ascontiguousarray(np.rot90(step_edge())), 6),
     ],
 )
-def test_a_step_edge_puts_all_its_mass_where_it_brightens(picture: Picture, orientation: int) -> None:
+def test_a_step_edge_puts_all_its_mass_where_it_brightens(picture: ImageArray, orientation: int) -> None:
     descriptors, _ = dense_sift(picture, step=8, sizes=(6,))
     seen = descriptors[descriptors.any(axis=1)].reshape(-1, 16, 8)
     assert len(seen)

@@ -4,15 +4,16 @@ import cv2
 import numpy as np
 import pytest
 
+from diptych._core.arrays import ImageArray
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
-from diptych.features.contract import Picture, width
+from diptych.features.contract import width
 from diptych.features.image.gist import Gist, _cell_means, _gabor_filters, _without_lighting
 
 cv2.setNumThreads(1)
 
 
-def grating(degrees: float, cycles_a_pixel: float, side: int = 128) -> Picture:
+def grating(degrees: float, cycles_a_pixel: float, side: int = 128) -> ImageArray:
     """Bars whose brightness changes along a direction (0 is to the right, 90 down)."""
     down, right = np.mgrid[:side, :side]
     along = right * np.cos(np.radians(degrees)) + down * np.sin(np.radians(degrees))
@@ -20,7 +21,7 @@ def grating(degrees: float, cycles_a_pixel: float, side: int = 128) -> Picture:
     return np.repeat(bars[..., None], 3, axis=2).astype(np.uint8)
 
 
-def answers(picture: Picture) -> np.ndarray:
+def answers(picture: ImageArray) -> np.ndarray:
     return Gist().describe(picture).reshape(4, 8, 4, 4)
 
 

@@ -5,17 +5,18 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from diptych._core.arrays import ImageArray
 from diptych._core.errors import ConfigError, DataError, FitError
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
-from diptych.features.contract import Picture, width
+from diptych.features.contract import width
 from diptych.features.image.dense_sift import dense_sift
 from diptych.features.image.visual_words import VisualWords, phow
 
 cv2.setNumThreads(1)
 
 
-def texture(seed: int, side: int = 48) -> Picture:
+def texture(seed: int, side: int = 48) -> ImageArray:
     """Noise of a coarseness that depends on the seed."""
     noise = generator(seed, "texture").random((side, side, 3)) * 255
     return cv2.GaussianBlur(noise, (0, 0), 0.5 + seed % 4).astype(np.uint8)

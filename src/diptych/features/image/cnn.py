@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.pretrained import batches
 from diptych.features.weights import check_hash, file_hash, required
 
@@ -48,7 +48,7 @@ class CnnEncoder:
         """One block."""
         return (Block(self.name, 0, DIMENSION, "mean over the picture of one channel of the last convolution"),)
 
-    def __call__(self, items: Sequence[Picture]) -> Singles:
+    def __call__(self, items: Sequence[ImageArray]) -> Singles:
         """One row for each picture."""
         torch, network = required("torch", _INSTALLATION), _network(self.weights_sha256)
         rows = [np.empty((0, DIMENSION), dtype=np.float32)]
@@ -74,7 +74,7 @@ class EfficientNetLite0:
 
     learns: ClassVar[bool] = False
 
-    def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> CnnEncoder:
+    def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> CnnEncoder:
         """Look up the weights; no item is read."""
         return CnnEncoder(NAME, file_hash(_weights_file()), self.batch_size)
 

@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from diptych._core.arrays import Floats, Singles
+from diptych._core.arrays import Floats, ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.descriptor import FixedDescriptor
 from diptych.features.image.hsv_palette import COLOURS, palette_codes
 
@@ -39,7 +39,7 @@ def _ring_sizes(height: int, width: int, distance: int) -> Floats:
     return sizes.ravel()
 
 
-def auto_correlogram(codes: Picture) -> Floats:
+def auto_correlogram(codes: ImageArray) -> Floats:
     """P(a pixel at distance d has colour c | this pixel has colour c), for every d and c: (4, 36).
 
     Rows are laid end to end with a margin between them, so that a step is one shift of a flat array; margin pixels
@@ -89,6 +89,6 @@ class ColourCorrelogram(FixedDescriptor):
             for turn, distance in enumerate(DISTANCES)
         )
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """The row of one picture."""
         return auto_correlogram(palette_codes(picture)).ravel().astype(np.float32)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, lab_bytes, look_up
 from diptych.features.image.descriptor import FixedDescriptor
 
@@ -23,7 +23,7 @@ def bin_edges(channel: int) -> tuple[float, ...]:
     return tuple(low + (high - low) * step / BINS for step in range(1, BINS))
 
 
-def _bin_of_bytes(channel: int) -> Picture:
+def _bin_of_bytes(channel: int) -> ImageArray:
     """The bin of each of the 256 bytes of a channel, times the stride of that channel in the 64 bins."""
     values = LAB_ORIGIN[channel] + LAB_UNIT[channel] * np.arange(256)
     bins = np.searchsorted(bin_edges(channel), values, side="right")
@@ -33,7 +33,7 @@ def _bin_of_bytes(channel: int) -> Picture:
 _TABLES = tuple(_bin_of_bytes(channel) for channel in range(3))
 
 
-def colour_codes(picture: Picture) -> Picture:
+def colour_codes(picture: ImageArray) -> ImageArray:
     """The bin from 0 to 63 of every pixel."""
     lightness, green_red, blue_yellow = look_up(lab_bytes(picture), _TABLES)
     return lightness + green_red + blue_yellow
@@ -56,7 +56,7 @@ class ColourHistogram(FixedDescriptor):
         meaning = "Share of pixels in a box of L*a*b*; column 16 i + 4 j + k has L* in bin i, a* in j, b* in k."
         return (Block("colour histogram", 0, BINS**3, meaning),)
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """The row of one picture."""
         codes = colour_codes(picture)
         counts = np.bincount(codes.ravel(), minlength=BINS**3)

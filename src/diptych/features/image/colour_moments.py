@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from diptych._core.arrays import Floats, Singles
+from diptych._core.arrays import Floats, ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, lab_bytes
 from diptych.features.image.descriptor import FixedDescriptor
 
@@ -21,7 +21,7 @@ def bounds(side: int) -> list[int]:
     return [part * side // GRID for part in range(GRID + 1)]
 
 
-def strip_moments(strip: Picture) -> Floats:
+def strip_moments(strip: ImageArray) -> Floats:
     """Moments of the five cells of one row of the grid: (5 columns, 3 moments, channels).
 
     They are the mean, the standard deviation and the cube root of the third central moment. The mean of a flat cell
@@ -41,7 +41,7 @@ def strip_moments(strip: Picture) -> Floats:
     return np.stack([mean, np.sqrt(average(squares)), np.cbrt(average(squares * deviations))], axis=1)
 
 
-def grid_moments(channels: Picture) -> Floats:
+def grid_moments(channels: ImageArray) -> Floats:
     """Moments of all cells: (5 rows, 5 columns, 3 moments, channels).
 
     A side shorter than five pixels has each of them repeated five times first, so that no cell is empty.
@@ -71,7 +71,7 @@ class ColourMoments(FixedDescriptor):
         )
         return (Block("colour moments", 0, GRID * GRID * MOMENTS * CHANNELS, meaning),)
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """The row of one picture."""
         cells = LAB_UNIT * grid_moments(lab_bytes(picture))
         cells[..., 0, :] += LAB_ORIGIN

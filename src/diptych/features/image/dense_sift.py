@@ -6,9 +6,8 @@ import cv2
 import numpy as np
 import scipy.sparse as sp
 
-from diptych._core.arrays import Floats, Singles
+from diptych._core.arrays import Floats, ImageArray, Singles
 from diptych._core.errors import ConfigError
-from diptych.features.contract import Picture
 
 BINS = 4
 ORIENTATIONS = 8
@@ -19,7 +18,7 @@ _BIN_PER_SIGMA = 6.0
 
 
 def dense_sift(
-    picture: Picture, *, step: int = 6, sizes: tuple[int, ...] = (4, 6, 8, 10), contrast: float = 0.005
+    picture: ImageArray, *, step: int = 6, sizes: tuple[int, ...] = (4, 6, 8, 10), contrast: float = 0.005
 ) -> tuple[Singles, Singles]:
     """Describe patches on a grid by histograms of their gradients (Lowe 2004, without detection or rotation).
 

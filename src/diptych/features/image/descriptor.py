@@ -6,14 +6,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import DataError
 from diptych._core.progress import Progress, silent
 from diptych.data.modality import Kind
-from diptych.features.contract import Block, Picture, width
+from diptych.features.contract import Block, width
 
 
-def check_picture(picture: Picture) -> Picture:
+def check_picture(picture: ImageArray) -> ImageArray:
     """Return the picture if it is one.
 
     Raises:
@@ -46,14 +46,14 @@ class FixedDescriptor(ABC):
         """What the columns are, in order and without gaps."""
 
     @abstractmethod
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """The row of one picture."""
 
-    def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> Self:
+    def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> Self:
         """Return the descriptor itself; no item is drawn from the stream."""
         return self
 
-    def __call__(self, items: Sequence[Picture]) -> Singles:
+    def __call__(self, items: Sequence[ImageArray]) -> Singles:
         """One row for each picture."""
         rows = np.empty((len(items), width(self.blocks)), dtype=np.float32)
         for row, item in zip(rows, items, strict=True):

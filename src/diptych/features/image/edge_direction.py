@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
 
@@ -44,7 +44,7 @@ class EdgeDirection(FixedDescriptor):
         rest = "Share of pixels that lie on no edge."
         return Block("edge directions", 0, DIRECTIONS, direction), Block("no edge", DIRECTIONS, DIRECTIONS + 1, rest)
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """The row of one picture."""
         smooth = cv2.GaussianBlur(grey(picture), (0, 0), self.blur, borderType=cv2.BORDER_REPLICATE)
         right, down = (

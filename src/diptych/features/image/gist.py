@@ -7,9 +7,9 @@ import cv2
 import numpy as np
 import scipy.fft
 
-from diptych._core.arrays import Floats, Singles
+from diptych._core.arrays import Floats, ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
 
@@ -55,7 +55,7 @@ class Gist(FixedDescriptor):
         meaning = f"mean Gabor magnitude: {self.orientations} orientations, each in {self.cells}×{self.cells} cells"
         return tuple(Block(f"gist scale {s}", s * size, (s + 1) * size, meaning) for s in range(self.scales))
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """Filter in the frequency plane and average magnitudes over cells."""
         padded = np.pad(_without_lighting(_square(grey(picture), self.side)), self.padding, mode="symmetric")
         filters = _gabor_filters(self.scales, self.orientations, padded.shape[0])
@@ -64,13 +64,13 @@ class Gist(FixedDescriptor):
         return _cell_means(np.abs(answers[:, inside, inside]), self.cells)
 
 
-def _square(image: Picture, side: int) -> Picture:
+def _square(image: ImageArray, side: int) -> ImageArray:
     """Average along sides that shrink, then interpolate along sides that grow."""
     small = cv2.resize(image, (min(image.shape[1], side), min(image.shape[0], side)), interpolation=cv2.INTER_AREA)
     return np.asarray(cv2.resize(small, (side, side), interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 
-def _without_lighting(square: Picture) -> Singles:
+def _without_lighting(square: ImageArray) -> Singles:
     """Local brightness subtracted and local contrast divided out."""
     signal = np.pad(np.log1p(square.astype(np.float32)), _LOCAL_PADDING, mode="symmetric")
     blur = _low_pass(signal.shape[0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diptych.features.contract import Picture
+from diptych._core.arrays import ImageArray
 from diptych.features.image.colour_spaces import hsv_bytes, look_up
 
 COLOURS = 36
@@ -16,19 +16,19 @@ DARK, PALE, LIGHT = 0.2, 0.2, 0.8
 VIVID_SATURATION, VIVID_VALUE = 0.65, 0.7
 
 
-def _grey_table() -> Picture:
+def _grey_table() -> ImageArray:
     """The colour of an unsaturated pixel by its byte of value: black 0, greys 1 to 6, white 7."""
     edges = np.round(255 * np.linspace(DARK, LIGHT, GREYS - 1), 6)  # 0.2 is byte 51 exactly
     return np.searchsorted(edges, np.arange(256), side="right").astype(np.uint8)
 
 
-def _hue_table() -> Picture:
+def _hue_table() -> ImageArray:
     """Four times the hue, 0 to 6, by the byte of hue (2° a step), after the greys."""
     hues = np.searchsorted(HUE_EDGES, 2 * np.arange(256), side="right") % len(HUE_EDGES)
     return (GREYS + 4 * hues).astype(np.uint8)
 
 
-def _from(threshold: float, worth: int) -> Picture:
+def _from(threshold: float, worth: int) -> ImageArray:
     """Worth for bytes that stand for the threshold or more, else 0."""
     return (worth * (np.arange(256) >= threshold * 255)).astype(np.uint8)
 
@@ -37,7 +37,7 @@ _COLOUR_TABLES = (_hue_table(), _from(VIVID_SATURATION, 2), _from(VIVID_VALUE, 1
 _GREY_TABLES = (np.zeros(256, dtype=np.uint8), _from(PALE, 1), _grey_table())
 
 
-def palette_codes(picture: Picture) -> Picture:
+def palette_codes(picture: ImageArray) -> ImageArray:
     """The colour from 0 to 35 of every pixel.
 
     Where value is under 0.2, black: 0. Else where saturation is under 0.2: greys 1 to 6 by value in steps of 0.1,

@@ -1,7 +1,8 @@
 """The recipe of NUS-WIDE: six low-level features of a picture, 1,134 numbers."""
 
+from diptych._core.arrays import ImageArray
 from diptych.features.composition import Composition
-from diptych.features.contract import Feature, Picture
+from diptych.features.contract import Feature
 from diptych.features.image.colour_correlogram import ColourCorrelogram
 from diptych.features.image.colour_histogram import ColourHistogram
 from diptych.features.image.colour_moments import ColourMoments
@@ -14,7 +15,7 @@ WORDS = 500
 LONGEST_SIDE = 256
 
 
-def nuswide(visual_words: Feature[Picture] | None = None, *, longest_side: int = LONGEST_SIDE) -> Shrinking:
+def nuswide(visual_words: Feature[ImageArray] | None = None, *, longest_side: int = LONGEST_SIDE) -> Shrinking:
     """The features of T.-S. Chua et al., "NUS-WIDE: a real-world web image database" (CIVR 2009), side by side.
 
     | columns      | what                                                          | NUS-WIDE |
@@ -36,4 +37,4 @@ def nuswide(visual_words: Feature[Picture] | None = None, *, longest_side: int =
     """
     words = VisualWords(WORDS) if visual_words is None else visual_words
     parts = (ColourHistogram(), ColourCorrelogram(), EdgeDirection(), WaveletTexture(), ColourMoments(), words)
-    return Shrinking(Composition[Picture](parts), longest_side)
+    return Shrinking(Composition[ImageArray](parts), longest_side)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.onnx_graph import PictureInput, as_rows, output_name, picture_input
 from diptych.features.image.pretrained import batches
 from diptych.features.weights import check_hash, file_hash, required
@@ -59,7 +59,7 @@ class OnnxExtractor:
         """One block."""
         return (Block(Path(self.path).stem, 0, self.dimension, f"column of the encoder's output '{self.output}'"),)
 
-    def __call__(self, items: Sequence[Picture]) -> Singles:
+    def __call__(self, items: Sequence[ImageArray]) -> Singles:
         """One row for each picture."""
         path, entrance = Path(self.path), self.entrance
         session = _session(path, self.sha256, path.stat().st_mtime_ns if path.exists() else 0)
@@ -98,7 +98,7 @@ class OnnxEncoder:
 
     learns: ClassVar[bool] = False
 
-    def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> OnnxExtractor:
+    def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> OnnxExtractor:
         """Read the graph and send one black picture through it to learn a row's length; no item is read.
 
         Raises:

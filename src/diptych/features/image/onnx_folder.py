@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.encoder_folder import EncoderFolder, choose_output, graph_hash, open_graph
 from diptych.features.image.onnx_encoder import IMAGENET_MEAN, IMAGENET_STD, Colours, OnnxEncoder
 from diptych.features.image.preprocessing import Preprocessing, read_preprocessing
@@ -56,7 +56,7 @@ class FolderImageExtractor:
         """One block."""
         return (Block("image encoder", 0, self.dimension, f"column of the encoder's output '{self.output}'"),)
 
-    def __call__(self, items: Sequence[Picture]) -> Singles:
+    def __call__(self, items: Sequence[ImageArray]) -> Singles:
         """One row of length one for each image, one at a time: together, last digits would differ."""
         session = open_graph(Path(self.path), self.sha256)
         rows = np.empty((len(items), self.dimension), dtype=np.float32)
@@ -79,7 +79,7 @@ class FolderImageEncoder:
 
     learns: ClassVar[bool] = False
 
-    def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> FolderImageExtractor:
+    def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> FolderImageExtractor:
         """Read the folder and send one black image through the graph to learn a row's length; no item is read.
 
         Raises:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.state import stateful
-from diptych.features.contract import Picture
 from diptych.features.encoder_folder import EncoderFolder
 from diptych.features.image.descriptor import check_picture
 
@@ -44,7 +43,7 @@ class Preprocessing:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
 
-    def __call__(self, picture: Picture) -> Singles:
+    def __call__(self, picture: ImageArray) -> Singles:
         """An image as the encoder takes it: height × width × 3."""
         image = Image.fromarray(check_picture(picture))
         resampling = Image.Resampling[self.resample.upper()]

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from PIL import Image
 
-from diptych._core.arrays import Singles
-from diptych.features.contract import Picture
+from diptych._core.arrays import ImageArray, Singles
 from diptych.features.image.descriptor import check_picture
 
 
-def batches(items: Sequence[Picture], size: int, height: int, width: int) -> Iterator[Singles]:
+def batches(items: Sequence[ImageArray], size: int, height: int, width: int) -> Iterator[Singles]:
     """Pictures resized to one size without keeping proportions: at most `size` × height × width × 3, 0 to 255.
 
     Bicubic, widened where the picture shrinks so that every pixel counts.
@@ -19,6 +18,6 @@ def batches(items: Sequence[Picture], size: int, height: int, width: int) -> Ite
         yield np.stack([_resized(check_picture(item), height, width) for item in items[start : start + size]])
 
 
-def _resized(picture: Picture, height: int, width: int) -> Singles:
+def _resized(picture: ImageArray, height: int, width: int) -> Singles:
     image = Image.fromarray(picture).resize((width, height), Image.Resampling.BICUBIC)
     return np.asarray(image, dtype=np.float32)

@@ -7,17 +7,17 @@ from operator import length_hint
 import cv2
 import numpy as np
 
-from diptych._core.arrays import Features
+from diptych._core.arrays import Features, ImageArray
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.composition import learns, restarts
-from diptych.features.contract import Block, Extractor, Feature, Picture
+from diptych.features.contract import Block, Extractor, Feature
 from diptych.features.image.descriptor import check_picture
 
 
-def shrink(picture: Picture, longest_side: int) -> Picture:
+def shrink(picture: ImageArray, longest_side: int) -> ImageArray:
     """Scale a picture down, its proportions kept, so that its longer side has at most `longest_side` pixels.
 
     Every pixel of the result is the mean of the area it covers. Smaller pictures come back as they are: enlarging
@@ -35,10 +35,10 @@ def shrink(picture: Picture, longest_side: int) -> Picture:
 class _ShrunkStream:
     """Pictures shrunk one at a time; it knows how many there are if the original does, for progress."""
 
-    items: Iterable[Picture]
+    items: Iterable[ImageArray]
     longest_side: int
 
-    def __iter__(self) -> Iterator[Picture]:
+    def __iter__(self) -> Iterator[ImageArray]:
         return (shrink(check_picture(item), self.longest_side) for item in self.items)
 
     def __length_hint__(self) -> int:
@@ -59,7 +59,7 @@ class Shrinking:
         longest_side: the most pixels either side may have.
     """
 
-    feature: Feature[Picture]
+    feature: Feature[ImageArray]
     longest_side: int
 
     @property
@@ -67,7 +67,7 @@ class Shrinking:
         """Whether the inner feature reads items."""
         return learns(self.feature)
 
-    def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> "ShrinkingExtractor":
+    def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> "ShrinkingExtractor":
         """Learn from shrunk pictures, one at a time."""
         if self.longest_side < 1:
             raise ConfigError(f"longest_side is {self.longest_side}; it must be at least 1.")
@@ -85,7 +85,7 @@ class ShrinkingExtractor:
         longest_side: the most pixels either side may have.
     """
 
-    extractor: Extractor[Picture]
+    extractor: Extractor[ImageArray]
     longest_side: int
 
     @property
@@ -98,6 +98,6 @@ class ShrinkingExtractor:
         """Those of the inner feature."""
         return self.extractor.blocks
 
-    def __call__(self, items: Sequence[Picture]) -> Features:
+    def __call__(self, items: Sequence[ImageArray]) -> Features:
         """One row for each picture."""
         return self.extractor([shrink(check_picture(item), self.longest_side) for item in items])

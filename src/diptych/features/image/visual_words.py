@@ -6,12 +6,12 @@ from operator import length_hint
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.codebook import learn_words, nearest_words, sample_descriptors
 from diptych.features.image.dense_sift import dense_sift
 from diptych.features.image.descriptor import check_picture
@@ -55,14 +55,14 @@ class VisualWordHistogram:
             start += words * level**2
         return tuple(blocks)
 
-    def __call__(self, items: Sequence[Picture]) -> Singles:
+    def __call__(self, items: Sequence[ImageArray]) -> Singles:
         """One histogram for each picture."""
         rows = np.empty((len(items), self.blocks[-1].stop), dtype=np.float32)
         for row, picture in zip(rows, items, strict=True):
             row[:] = self._histogram(check_picture(picture))
         return rows
 
-    def _histogram(self, picture: Picture) -> Singles:
+    def _histogram(self, picture: ImageArray) -> Singles:
         descriptors, positions = dense_sift(picture, step=self.step, sizes=self.sizes)
         nearest = nearest_words(descriptors, self.centres)
         words = len(self.centres)
@@ -96,7 +96,7 @@ class VisualWords:
     levels: tuple[int, ...] = (1,)
     sample_per_word: int = 100
 
-    def fit(self, items: Iterable[Picture], *, seed: int = 0, progress: Progress = silent) -> VisualWordHistogram:
+    def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> VisualWordHistogram:
         """Learn the words from training pictures, streamed once."""
         if self.words < 1 or not self.levels or min(self.levels) < 1:
             raise ConfigError(f"words is {self.words} and levels are {self.levels}; all must be whole numbers from 1.")
@@ -105,7 +105,7 @@ class VisualWords:
         centres = learn_words(sample, self.words, seed=seed)
         return VisualWordHistogram(centres, self.step, self.sizes, self.levels)
 
-    def _descriptors(self, items: Iterable[Picture], progress: Progress) -> Iterator[Singles]:
+    def _descriptors(self, items: Iterable[ImageArray], progress: Progress) -> Iterator[Singles]:
         total, done = length_hint(items), 0
         for done, picture in enumerate(items, start=1):
             yield dense_sift(check_picture(picture), step=self.step, sizes=self.sizes)[0]

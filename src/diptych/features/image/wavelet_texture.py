@@ -7,9 +7,9 @@ import numpy as np
 import pywt  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
 
@@ -94,7 +94,7 @@ class WaveletTexture(FixedDescriptor):
             Block("wavelet tree", pyramid, pyramid + tree, meaning + "tree."),
         )
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """The row of one picture."""
         nodes = grey(picture)[None].astype(np.float32) / np.float32(255)
         levels = []

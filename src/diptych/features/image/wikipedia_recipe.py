@@ -1,7 +1,7 @@
 """The 2,296-d picture features of the Wikipedia experiments."""
 
+from diptych._core.arrays import ImageArray
 from diptych.features.composition import Composition
-from diptych.features.contract import Picture
 from diptych.features.image.gist import Gist
 from diptych.features.image.mpeg7 import ColourLayout, ColourStructure, EdgeHistogram, ScalableColour
 from diptych.features.image.resizing import Shrinking
@@ -26,4 +26,4 @@ def wikipedia_pictures(words: int = WORDS, longest_side: int = LONGEST_SIDE) -> 
         longest_side: larger pictures are shrunk to it, so that patches of one size mean the same in all.
     """
     parts = (phow(words), Gist(), ColourStructure(), ScalableColour(), ColourLayout(), EdgeHistogram())
-    return Shrinking(Composition[Picture](parts), longest_side)
+    return Shrinking(Composition[ImageArray](parts), longest_side)

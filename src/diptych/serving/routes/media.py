@@ -6,12 +6,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from diptych.media import media_type
 from diptych.serving.keys import MAY_READ
-from diptych.serving.media_types import SHOWN, type_of
 from diptych.serving.problems import not_found
 from diptych.serving.routes.answers import ItemId, engine_of, errors
 
 router = APIRouter(prefix="/v1", tags=["media"], dependencies=[MAY_READ])
+
+SHOWN = frozenset({"image/avif", "image/bmp", "image/gif", "image/jpeg", "image/png", "image/webp"})
+"""What a browser may show. All else, drawings that can carry programs included, is only handed over as a file."""
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -41,7 +44,7 @@ async def media(
         found = await engine.read(lambda searcher: searcher.original(id))
     else:
         small = await engine.read(lambda searcher: searcher.thumbnail(id))
-        found = None if small is None else (small, type_of(small))
+        found = None if small is None else (small, media_type(small))
     if found is None:
         raise not_found(id)
     return _as_media(*found, request.headers.get("if-none-match"))

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
+from diptych._core.arrays import ImageArray
 from diptych._core.seeding import generator
-from diptych.features.contract import Picture
 from diptych.features.image.mpeg7 import EdgeHistogram
 from diptych.features.image.mpeg7.edge_histogram import KINDS
 
@@ -13,11 +13,11 @@ cv2.setNumThreads(1)
 DOWN, RIGHT = np.mgrid[:192, :192]
 
 
-def picture(bright: np.ndarray) -> Picture:
+def picture(bright: np.ndarray) -> ImageArray:
     return np.repeat(np.where(bright, 220, 30).astype(np.uint8)[..., None], 3, axis=2)
 
 
-def shares(image: Picture) -> np.ndarray:
+def shares(image: ImageArray) -> np.ndarray:
     return EdgeHistogram().describe(image).reshape(4, 4, 5)
 
 

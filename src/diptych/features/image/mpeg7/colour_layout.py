@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 import scipy.fft
 
-from diptych._core.arrays import Integers, Singles
+from diptych._core.arrays import ImageArray, Integers, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.descriptor import FixedDescriptor
 
 SIDE = 8
@@ -42,7 +42,7 @@ class ColourLayout(FixedDescriptor):
         meaning = "cosine coefficient of the 8×8 average, zigzag from the mean to the finest"
         return tuple(Block(f"colour layout {c}", i * size, (i + 1) * size, meaning) for i, c in enumerate(CHANNELS))
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """Average, convert, transform."""
         # Area averages are defined only where no side grows, so pixels of tiny pictures are repeated first.
         down, right = (-(-SIDE // length) for length in picture.shape[:2])

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from diptych._core.arrays import Integers, Singles
+from diptych._core.arrays import ImageArray, Integers, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.descriptor import FixedDescriptor
 
 CELLS = 256
@@ -36,18 +36,18 @@ class ColourStructure(FixedDescriptor):
         """One block."""
         return (Block("colour structure", 0, CELLS, "presence of a HMMD colour under a sliding 8×8 window"),)
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """Find the colours, slide the window."""
         return (_RANGE * np.sqrt(window_shares(hmmd_cells(_thinned(picture))))).astype(np.float32)
 
 
-def _thinned(picture: Picture) -> Picture:
+def _thinned(picture: ImageArray) -> ImageArray:
     height, width = picture.shape[:2]
     power = max(int(np.floor(np.log2(np.sqrt(height * width)) - 7.5)), 0)
     return picture[:: 2**power, :: 2**power]
 
 
-def hmmd_cells(picture: Picture) -> Integers:
+def hmmd_cells(picture: ImageArray) -> Integers:
     """The colour of each pixel, 0 to 255."""
     channels = picture.astype(np.int64)
     high, low = channels.max(axis=2), channels.min(axis=2)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
 
@@ -45,7 +45,7 @@ class EdgeHistogram(FixedDescriptor):
         size = REGIONS**2 * len(KINDS)
         return (Block("edge histogram", 0, size, f"share of a region's blocks with an edge: {', '.join(KINDS)}"),)
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """Classify blocks, count them by region."""
         quarters = _quarter_means(_at_least(grey(picture), _SMALLEST_SIDE).astype(np.float32))
         answers = np.abs(quarters @ _FILTERS.T)
@@ -58,7 +58,7 @@ class EdgeHistogram(FixedDescriptor):
         return np.asarray(shares[:, : len(KINDS)], dtype=np.float32).ravel()
 
 
-def _at_least(image: Picture, side: int) -> Picture:
+def _at_least(image: ImageArray, side: int) -> ImageArray:
     """Repeat pixels of pictures that are too small to have a block in each region."""
     height, width = image.shape
     size = max(width, side), max(height, side)

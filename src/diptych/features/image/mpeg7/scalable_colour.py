@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.state import stateful
-from diptych.features.contract import Block, Picture
+from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import hsv_bytes
 from diptych.features.image.descriptor import FixedDescriptor
 
@@ -34,12 +34,12 @@ class ScalableColour(FixedDescriptor):
         size = HUES * SATURATIONS * VALUES
         return (Block("scalable colour", 0, size, "Haar coefficient of the HSV histogram, coarse to fine"),)
 
-    def describe(self, picture: Picture) -> Singles:
+    def describe(self, picture: ImageArray) -> Singles:
         """Histogram, compression, transform."""
         return haar(np.asarray(_RANGE * np.sqrt(hsv_histogram(picture)), dtype=np.float32))
 
 
-def hsv_histogram(picture: Picture) -> Singles:
+def hsv_histogram(picture: ImageArray) -> Singles:
     """Shares of the pixels by (hue, saturation, value), each axis cut into equal parts."""
     hsv = hsv_bytes(picture).reshape(-1, 3).astype(np.int64)
     hue = hsv[:, 0] * HUES // 180

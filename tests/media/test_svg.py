@@ -5,9 +5,9 @@ import base64
 import numpy as np
 import pytest
 
-from diptych.features.image.decoding import PictureError, decode_picture
-from diptych.features.image.svg import SIDE
-from diptych.features.image_formats import beginning_problem, is_foreign_name, is_image_name
+from diptych.media import content_problem, is_image_name, is_unsupported_name
+from diptych.media.decoding import ImageError, decode_image
+from diptych.media.svg import SIDE
 from ingest.pictures import png
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -34,7 +34,7 @@ RED = '<rect width="100" height="100" fill="#ff0000"/>'
     ],
 )
 def test_the_left_half_is_red_and_the_rest_white(content) -> None:
-    image = decode_picture(content)
+    image = decode_image(content)
     assert image.shape[1] == SIDE and abs(image.shape[0] - SIDE // 2) <= 1
     image = image[: SIDE // 2 - 1]
     assert (image[:, : SIDE // 2 - 1] == (255, 0, 0)).all()
@@ -43,7 +43,7 @@ def test_the_left_half_is_red_and_the_rest_white(content) -> None:
 
 def test_an_image_inside_is_drawn() -> None:
     data = base64.b64encode(png("inside")).decode()
-    image = decode_picture(svg(f'<image href="data:image/png;base64,{data}" width="200" height="100"/>'))
+    image = decode_image(svg(f'<image href="data:image/png;base64,{data}" width="200" height="100"/>'))
     assert np.ptp(image) > 100
 
 
@@ -89,15 +89,15 @@ HUGE = base64.b64encode(
     ],
 )
 def test_hostile_drawings_get_their_reason(content, reason) -> None:
-    with pytest.raises(PictureError, match=reason):
-        decode_picture(content)
+    with pytest.raises(ImageError, match=reason):
+        decode_image(content)
 
 
 def test_circles_of_references_end() -> None:
     loop = svg('<g id="a"><use href="#b"/></g><g id="b"><use href="#a"/></g>' + RED)
     try:
-        decode_picture(loop)
-    except PictureError as error:
+        decode_image(loop)
+    except ImageError as error:
         assert "cannot be drawn" in str(error)
 
 
@@ -112,14 +112,14 @@ def test_circles_of_references_end() -> None:
     ],
 )
 def test_files_that_are_no_images_say_so_by_their_first_bytes(start, reason) -> None:
-    assert reason in beginning_problem(start)
-    with pytest.raises(PictureError, match=r"is not decoded|is empty|holds text"):
-        decode_picture(start)
+    assert reason in content_problem(start)
+    with pytest.raises(ImageError, match=r"is not decoded|is empty|holds text"):
+        decode_image(start)
 
 
 def test_images_pass_by_their_first_bytes() -> None:
-    assert beginning_problem(png("x")[:64]) is None
-    assert beginning_problem(svg(RED)[:64]) is None
-    assert beginning_problem(b"\0\0\x02\0\0\0\0\0") is None
+    assert content_problem(png("x")[:64]) is None
+    assert content_problem(svg(RED)[:64]) is None
+    assert content_problem(b"\0\0\x02\0\0\0\0\0") is None
     assert is_image_name("a/B.JPG") and is_image_name("x.svg") and not is_image_name("x.heic")
-    assert is_foreign_name("x.HEIC") and not is_foreign_name("x.txt")
+    assert is_unsupported_name("x.HEIC") and not is_unsupported_name("x.txt")

@@ -10,7 +10,7 @@ from math import ceil, sqrt
 import numpy as np
 from PIL import Image
 
-from diptych.features.contract import Picture
+from diptych._core.arrays import ImageArray
 
 SHORTER_SIDE = 512
 """Both sides keep so many pixels where an image is decoded at a fraction of its size; features look at fewer."""
@@ -42,7 +42,7 @@ def reduction(width: int, height: int) -> int:
     return max(1, by_side, by_area)
 
 
-def to_picture(image: Image.Image) -> Picture:
+def to_array(image: Image.Image) -> ImageArray:
     """An opened image as height × width × 3 bytes: upright, on white, reduced if it is large."""
     factor = reduction(*image.size)
     if image.mode in ("I", "F"):  # their range is that of the whole image
@@ -55,7 +55,7 @@ def to_picture(image: Image.Image) -> Picture:
     return np.ascontiguousarray(pixels if turn is None else turn(pixels))
 
 
-def _reduced_strips(image: Image.Image, factor: int) -> list[Picture]:
+def _reduced_strips(image: Image.Image, factor: int) -> list[ImageArray]:
     """The image from top to bottom; every pixel is the mean of those it stands for."""
     width, height = image.size
     rows = max(1, _STRIP_PIXELS // (width * factor)) * factor
@@ -66,7 +66,7 @@ def _reduced_strips(image: Image.Image, factor: int) -> list[Picture]:
     return strips
 
 
-def _plain(image: Image.Image) -> Picture:
+def _plain(image: Image.Image) -> ImageArray:
     if image.mode in _SIXTEEN_BITS:
         return _grey(np.asarray(image).astype(np.float32) / 257)
     if image.has_transparency_data:
@@ -97,5 +97,5 @@ def _to_byte_range(values: np.ndarray) -> np.ndarray:
     return values / 257 if top <= 65535 else values * (255 / top)
 
 
-def _grey(values: np.ndarray) -> Picture:
+def _grey(values: np.ndarray) -> ImageArray:
     return np.repeat(np.rint(values).clip(0, 255).astype(np.uint8)[:, :, None], 3, axis=2)

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from diptych.features.image.decoding import Limits, PictureError, decode_picture, decoding_bytes
-from diptych.features.image.pixels import MOST_PIXELS, reduction, to_picture
+from diptych.media.decoding import ImageError, Limits, decode_image, read_header
+from diptych.media.pixels import MOST_PIXELS, reduction, to_array
 
 MODES = ["1", "L", "P", "RGB", "RGBA", "LA", "CMYK", "I;16", "YCbCr"]
 PEAK = """
 import sys
-from diptych.features.image.decoding import decode_picture
+from diptych.media.decoding import decode_image
 data = open(sys.argv[1], "rb").read()
-decode_picture(open(sys.argv[2], "rb").read())
+decode_image(open(sys.argv[2], "rb").read())
 
 def status(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) / 1024
 
 before = status("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")
-shape = decode_picture(data).shape
+shape = decode_image(data).shape
 print(status("VmHWM") - before, *shape)
 """
 
@@ -61,7 +61,7 @@ def in_mode(image: Image.Image, mode: str) -> Image.Image:
 def test_a_reduced_image_is_the_mean_of_its_blocks(mode) -> None:
     image = in_mode(pattern(1600, 1151), mode)
     assert image.mode == mode and reduction(1600, 1151) == 2
-    small = to_picture(image).astype(float)
+    small = to_array(image).astype(float)
     assert small.shape == (576, 800, 3)
     blocks = whole(image)[:1150].reshape(575, 2, 800, 2, 3).mean(axis=(1, 3))
     np.testing.assert_allclose(small[:575], blocks, atol=1)
@@ -76,7 +76,7 @@ def test_every_orientation_is_undone(orientation, size) -> None:
     data = encoded(image, exif=exif)
     upright = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     factor = reduction(*size)
-    np.testing.assert_allclose(decode_picture(data).astype(int), np.asarray(upright.reduce(factor)), atol=1)
+    np.testing.assert_allclose(decode_image(data).astype(int), np.asarray(upright.reduce(factor)), atol=1)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 30_000), (30_000, 1), (30_000, 3_000), (511, 2_000), (1_023, 1_023)])
@@ -84,29 +84,28 @@ def test_the_result_is_small_and_never_empty(size) -> None:
     factor = reduction(*size)
     width, height = (max(1, side // factor) for side in size)
     assert width * height <= MOST_PIXELS
-    shape = to_picture(Image.new("1", size)).shape
+    shape = to_array(Image.new("1", size)).shape
     assert shape[0] >= 1 and shape[1] >= 1 and shape[0] * shape[1] <= MOST_PIXELS * 1.2
 
 
 def test_numbers_without_a_range_are_reduced_too() -> None:
     values = np.zeros((1200, 1600), dtype=np.float32)
     values[600:] = 1_000_000
-    pixels = decode_picture(encoded(Image.fromarray(values), "TIFF"))
+    pixels = decode_image(encoded(Image.fromarray(values), "TIFF"))
     assert pixels.shape == (600, 800, 3)
     assert (pixels[:300] == 0).all() and (pixels[300:] == 255).all()
 
 
 def test_a_side_is_limited_as_well_as_the_area() -> None:
     thin = encoded(Image.new("1", (40_000, 1)))
-    with pytest.raises(PictureError, match=r"claims 40,000 × 1 pixels; a side may have 30,000 at most"):
-        decode_picture(thin)
-    assert decode_picture(thin, Limits(max_side=40_000)).shape[0] == 1
+    with pytest.raises(ImageError, match=r"claims 40,000 × 1 pixels; a side may have 30,000 at most"):
+        decode_image(thin)
+    assert decode_image(thin, Limits(max_side=40_000)).shape[0] == 1
 
 
 def test_the_memory_of_a_decoder_is_known_before_it_runs() -> None:
     for kind, bytes_per_pixel in (("PNG", 4), ("JPEG", 6), ("WEBP", 16)):
-        with Image.open(io.BytesIO(encoded(Image.new("RGB", (20, 10)), kind))) as image:
-            assert decoding_bytes(image) == 200 * bytes_per_pixel
+        assert read_header(encoded(Image.new("RGB", (20, 10)), kind)).memory == 200 * bytes_per_pixel
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux to measure")

@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import numpy as np
 from PIL import Image
 
+from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
-from diptych.features.contract import Picture
 
 SIDE = 320
 """Pixels of the longer side; features look at less."""
@@ -39,13 +39,7 @@ class SvgError(DataError):
     """An SVG file that is not drawn, with the reason."""
 
 
-def looks_like_svg(data: bytes) -> bool:
-    """Whether a file's content begins as an SVG document does."""
-    start = data[:4096].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-    return start.startswith(b"<") and b"<svg" in start.lower()
-
-
-def draw_svg(data: bytes) -> Picture:
+def draw_svg(data: bytes) -> ImageArray:
     """Draw an SVG on white, its longer side `SIDE` pixels; texts are left out, as they depend on the machine's fonts.
 
     Raises:

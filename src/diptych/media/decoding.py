@@ -1,0 +1,193 @@
+"""Decode an image of any common format into plain sRGB bytes; what is broken says why. Needs the extra "images".
+
+Images are turned as their EXIF says, transparency is put on white, an animation gives its first frame, sixteen bits are
+scaled to eight. Memory is bounded: a header is read and checked before any pixel, an image is decoded at the size that
+features need, and one at a time in a process.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from threading import Lock
+
+from PIL import Image, UnidentifiedImageError
+
+from diptych._core.arrays import ImageArray
+from diptych._core.errors import DataError
+from diptych.media.formats import SVG_TYPE, conversion_advice, media_type, unsupported_format
+from diptych.media.pixels import SHORTER_SIDE, reduction, to_array
+from diptych.media.svg import SvgError, draw_svg
+
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO", "TGA")
+"""What is decoded. Others of Pillow's formats start programs or follow addresses, and stay closed."""
+
+_BYTES_PER_PIXEL = {"JPEG": 6, "TIFF": 8, "WEBP": 16, "AVIF": 20, "JPEG2000": 24}
+_OTHERS_BYTES_PER_PIXEL = 4
+_MOST_INNER_PIXELS = 16_000_000
+"""Of an image inside a file that claims to be smaller: the tiles of a small TIFF may be larger than itself."""
+_PILLOW = Lock()
+"""Held while an image is decoded: it bounds memory, and Pillow's limits and warnings belong to the whole process."""
+
+
+class ImageError(DataError):
+    """An image that cannot be decoded, with the reason."""
+
+
+class ImageTooLargeError(ImageError):
+    """An image that exceeds the limits, with the reason."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large an image may be.
+
+    Attributes:
+        max_pixels: width times height, as the header claims before anything is decoded.
+        max_bytes: of the file.
+        max_side: width and height each, as the header claims.
+        max_memory: bytes that decoding may take at its peak; None for no limit besides the others.
+    """
+
+    max_pixels: int = 100_000_000
+    max_bytes: int = 200 * 2**20
+    max_side: int = 30_000
+    max_memory: int | None = None
+
+
+@dataclass(frozen=True)
+class ImageHeader:
+    """What an image file says of itself before it is decoded.
+
+    Attributes:
+        width: in pixels.
+        height: in pixels.
+        format: Pillow's name of it.
+    """
+
+    width: int
+    height: int
+    format: str
+
+    @property
+    def memory(self) -> int:
+        """Bytes that decoding takes at its peak: some decoders keep several copies of all pixels.
+
+        The figures are measured, with room for unusual files.
+        """
+        return self.width * self.height * _BYTES_PER_PIXEL.get(self.format, _OTHERS_BYTES_PER_PIXEL)
+
+    @property
+    def decoded_pixels(self) -> int:
+        """How many pixels the decoded image has."""
+        return self.width * self.height // reduction(self.width, self.height) ** 2
+
+
+def read_header(data: bytes, limits: Limits | None = None) -> ImageHeader:
+    """Read the header of an image file, and nothing else.
+
+    Raises:
+        ImageTooLargeError: when the image exceeds the limits.
+        ImageError: when it is no image; an SVG has no header.
+    """
+    with _opened(data, limits or Limits()) as image:
+        return _header(image)
+
+
+def decode_image(data: bytes, limits: Limits | None = None) -> ImageArray:
+    """Decode a file's content.
+
+    Large images are decoded at a fraction of their size, as long as both sides keep 512 pixels: JPEGs many times
+    faster, all of them in little memory, and what features look at is smaller still.
+
+    Raises:
+        ImageTooLargeError: when the image exceeds the limits.
+        ImageError: when it is no image, or a damaged one.
+    """
+    limits = limits or Limits()
+    if media_type(data) == SVG_TYPE:
+        _check_file(data, limits)
+        with _PILLOW:
+            try:
+                return draw_svg(data)
+            except SvgError as error:
+                raise ImageError(str(error)) from None
+    with _opened(data, limits) as image:
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        Image.MAX_IMAGE_PIXELS = max(image.width * image.height, _MOST_INNER_PIXELS)
+        image.draft(None, (SHORTER_SIDE, SHORTER_SIDE))
+        image.load()
+        return to_array(image)
+
+
+@contextmanager
+def _opened(data: bytes, limits: Limits) -> Iterator[Image.Image]:
+    """An image whose header is within the limits; every error inside becomes an `ImageError`."""
+    _check_file(data, limits)
+    try:
+        with _guarded(limits), Image.open(BytesIO(data), formats=_available()) as image:
+            _check_size(_header(image), limits)
+            yield image
+    except ImageError:
+        raise
+    except UnidentifiedImageError:
+        raise ImageError(f"not an image: {_content(data)}") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise ImageTooLargeError(f"the image claims more than {limits.max_pixels:,} pixels") from None
+    except Exception as error:  # decoders raise a dozen kinds for a damaged file
+        raise ImageError(f"cannot be decoded: {_sentence(error)}") from None
+
+
+@contextmanager
+def _guarded(limits: Limits) -> Iterator[None]:
+    """Have Pillow itself refuse what is far too large, before a decoder of it is made."""
+    with _PILLOW:
+        before = Image.MAX_IMAGE_PIXELS
+        Image.MAX_IMAGE_PIXELS = limits.max_pixels
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what a file's metadata lacks is no concern of ours
+                yield
+        finally:
+            Image.MAX_IMAGE_PIXELS = before
+
+
+def _available() -> list[str]:
+    """The formats that this Pillow was built with."""
+    Image.init()
+    return [name for name in FORMATS if name in Image.OPEN]
+
+
+def _header(image: Image.Image) -> ImageHeader:
+    return ImageHeader(*image.size, image.format or "")
+
+
+def _check_file(data: bytes, limits: Limits) -> None:
+    if not data:
+        raise ImageError("the file is empty")
+    if len(data) > limits.max_bytes:
+        raise ImageTooLargeError(f"the file has {len(data):,} bytes; at most {limits.max_bytes:,} are allowed")
+
+
+def _check_size(header: ImageHeader, limits: Limits) -> None:
+    pixels = header.width * header.height
+    claim = f"the image claims {header.width:,} × {header.height:,} pixels"
+    if pixels > limits.max_pixels:
+        raise ImageTooLargeError(f"{claim}; at most {limits.max_pixels:,} are allowed")
+    if max(header.width, header.height) > limits.max_side:
+        raise ImageTooLargeError(f"{claim}; a side may have {limits.max_side:,} at most")
+    if limits.max_memory is not None and header.memory > limits.max_memory:
+        most = limits.max_memory * pixels // header.memory
+        raise ImageTooLargeError(f"{claim}; of its format at most {most:,} are allowed")
+
+
+def _content(data: bytes) -> str:
+    unsupported = unsupported_format(data)
+    if unsupported is not None:
+        return f"the file {conversion_advice(unsupported)}"
+    return "it holds text" if media_type(data).startswith("text/") else "its first bytes are of no known format"
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).strip().rstrip(".").splitlines()[0] if str(error).strip() else type(error).__name__
