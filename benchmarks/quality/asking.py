@@ -10,8 +10,7 @@ from benchmarks.quality.judging import JudgedQuery
 from benchmarks.quality.measures import DEPTH, ndcg, success
 from benchmarks.quality.sets import SearchedSet
 from benchmarks.quality.systems import MODES
-from diptych.evaluation.bootstrap import mean_interval
-from diptych.evaluation.significance import compare
+from diptych.evaluation.statistics import compare, mean_interval
 from diptych.search import QueryPart, Searcher
 
 

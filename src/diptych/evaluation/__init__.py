@@ -1,31 +1,36 @@
 """Measure retrieval: rankings, average precision, chance levels, intervals, tests."""
 
-from diptych.evaluation.average_precision import (
+from diptych.evaluation.evaluator import evaluate_direction, mean_average_precision
+from diptych.evaluation.inputs import NORMALISATIONS, ColumnStatistics, Normalisation, normalise
+from diptych.evaluation.instance import InstanceScores, evaluate_instances
+from diptych.evaluation.measures import (
     DENOMINATORS,
     Denominator,
     average_precision,
     average_precision_at,
-    interpolated_precision,
-    precision_at,
-    recall_at,
-    recall_levels,
-)
-from diptych.evaluation.bootstrap import average_interval, mean_interval, seed_spread
-from diptych.evaluation.chance import (
     best_rank_distribution,
     chance_of_no_hit,
     expected_average_precision,
     expected_precision,
     expected_recall,
     expected_reciprocal_rank,
+    interpolated_precision,
+    precision_at,
+    recall_at,
+    recall_levels,
 )
-from diptych.evaluation.evaluator import evaluate_direction, mean_average_precision
-from diptych.evaluation.inputs import NORMALISATIONS, ColumnStatistics, Normalisation, normalise
-from diptych.evaluation.instance import InstanceScores, evaluate_instances
 from diptych.evaluation.ranking import HitPositions, hit_positions
 from diptych.evaluation.scores import DirectionScores, average_directions
-from diptych.evaluation.significance import Comparison, compare, holm, sign_flip_p_value
 from diptych.evaluation.similarity import SIMILARITIES, Similarity
+from diptych.evaluation.statistics import (
+    Comparison,
+    average_interval,
+    compare,
+    holm,
+    mean_interval,
+    seed_spread,
+    sign_flip_p_value,
+)
 
 __all__ = [
     "DENOMINATORS",

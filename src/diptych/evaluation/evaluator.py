@@ -7,8 +7,8 @@ import numpy as np
 from diptych._core.arrays import Booleans
 from diptych._core.errors import DataError
 from diptych.data.labels import Labels
-from diptych.evaluation.average_precision import Denominator, recall_levels
 from diptych.evaluation.inputs import Rows, check_pair
+from diptych.evaluation.measures import Denominator, recall_levels
 from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions
 from diptych.evaluation.scores import DirectionScores, gather, map_measure, precision_measure, recall_measure
 from diptych.evaluation.similarity import Similarity

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from diptych._core.arrays import Floats, Integers
-from diptych.evaluation.average_precision import (
+from diptych.evaluation.measures import (
     Denominator,
     average_precision_at,
+    expected_average_precision,
+    expected_precision,
+    expected_recall,
     interpolated_precision,
     precision_at,
     recall_at,
 )
-from diptych.evaluation.bootstrap import RESAMPLES, average_interval, percentiles, resampled_means
-from diptych.evaluation.chance import expected_average_precision, expected_precision, expected_recall
 from diptych.evaluation.ranking import HitPositions
+from diptych.evaluation.statistics import RESAMPLES, average_interval, percentiles, resampled_means
 
 
 @dataclass(frozen=True)
