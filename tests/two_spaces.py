@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diptych.export.traced import side_by_side
+from diptych.export.graph import side_by_side
 from diptych.methods import Method
 from diptych.methods.registry import Entry
 

@@ -1,7 +1,8 @@
 """Take a model elsewhere: as ONNX graphs that run without torch, and as a card that says what it is."""
 
-from diptych.export.card import model_card, render_card
-from diptych.export.checking import Check
-from diptych.export.exporting import Exported, export_model
+from diptych.export.card import model_card
+from diptych.export.card_page import render_card
+from diptych.export.checks import Check
+from diptych.export.model_export import Exported, export_model
 
 __all__ = ["Check", "Exported", "export_model", "model_card", "render_card"]

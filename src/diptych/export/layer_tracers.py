@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diptych._core.arrays import Singles
-from diptych.export.traced import Traced, side_by_side, trace_steps, traces_step
+from diptych.export.graph import Traced, side_by_side, trace_steps, traces_step
 from diptych.methods.deep.blocks import Columns, Weighted
 from diptych.methods.deep.layers import Clip, CountLayer, DenseLayer, EqualLength, Parallel
 from diptych.methods.two_tower_code import TwoTowerCode

@@ -1,12 +1,12 @@
 """Traced rows as an ONNX file."""
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from diptych._core.errors import ConfigError
-from diptych.export.traced import Draft, Node, Traced
+from diptych._core.optional import optional_package
+from diptych.export.graph import Draft, Node, Traced
 from diptych.methods.exported import GRAPH_INPUT, GRAPH_OUTPUT
 
 _OPSET = 17
@@ -21,11 +21,8 @@ def onnx_library() -> Any:  # noqa: ANN401 - a module
     Raises:
         ConfigError: when it is not installed; the message says what to type.
     """
-    try:
-        import_module("onnxruntime")  # what is written is checked at once
-        return import_module("onnx")
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"exporting needs '{error.name}'; run: pip install 'diptych[onnx]'") from None
+    optional_package("onnxruntime", "exporting", "onnx")  # what is written is checked at once
+    return optional_package("onnx", "exporting", "onnx")
 
 
 def to_onnx(codes: Traced, dimension: int, width: int, description: str) -> bytes:

@@ -17,11 +17,10 @@ from diptych._core.state import pack
 from diptych._core.state_folder import versions
 from diptych.data import Dataset
 from diptych.data.dataset import PIPELINE_FOLDER
-from diptych.export.checking import Check, check_rows, moved_rows, real_rows
-from diptych.export.encoder_export import EncoderExport, export_pipeline
+from diptych.export.checks import Check, check_rows, moved_rows, real_rows
+from diptych.export.graph import trace_method
 from diptych.export.onnx_file import onnx_library, to_onnx
-from diptych.export.sanitise import params_anywhere
-from diptych.export.traced import trace_method
+from diptych.export.pipeline_export import EncoderExport, export_pipeline, params_anywhere
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.exported import (
     DOCUMENT,

@@ -184,7 +184,7 @@ MethodTracer = Callable[[Any, str, Traced], Traced]
 
 _STEPS: dict[str, StepTracer] = {}
 _METHODS: dict[str, MethodTracer] = {}
-_TRACERS = ("layer_tracers", "tower_tracers", "method_tracers")
+_TRACERS = ("layer_tracers", "method_tracers")
 
 
 def traces_step(place: str) -> Callable[[StepTracer], StepTracer]:

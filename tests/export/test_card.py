@@ -139,7 +139,7 @@ def test_an_export_has_the_card_of_its_model(fields) -> None:
 
 
 def test_an_encoders_file_is_named_without_its_folder() -> None:
-    from diptych.export.sanitise import without_folders
+    from diptych.export.pipeline_export import without_folders
 
     assert without_folders("onnx:/home/someone/models/clip.onnx+colour-moments") == "onnx:clip.onnx+colour-moments"
     assert without_folders("bow:1000") == "bow:1000"

@@ -1,4 +1,4 @@
-"""The road from raw items to rows without torch: encoders become graphs that lie beside the pipeline."""
+"""Write a model's pipeline without torch: image encoders become ONNX graphs beside it, machine paths are dropped."""
 
 import shutil
 from dataclasses import dataclass, field, replace
@@ -7,12 +7,12 @@ from typing import Any
 
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
-from diptych.export.checking import ENCODER_TOLERANCE, Check, check_pictures
-from diptych.export.sanitise import without_folders
+from diptych.export.checks import ENCODER_TOLERANCE, Check, check_pictures
 from diptych.features import Pipeline
 from diptych.features.encoder_folder import weights_beside
 from diptych.features.exported_encoders import changed_inside
 from diptych.features.pipeline import FittedModality, save_pipeline
+from diptych.methods import Method
 
 
 @dataclass
@@ -97,3 +97,23 @@ class _Exporter:
         check.require(encoder.name, "the network")
         self.done.checks[encoder.name] = check
         return replace(graph, path=path.name)
+
+
+OF_THE_MACHINE = ("cache", "device")
+"""Parameters that say where a model was fitted, not what was."""
+
+
+def without_folders(features: str) -> str:
+    """Features as a user wrote them; of an encoder's file the name alone.
+
+    >>> without_folders("onnx:/home/me/encoder.onnx+gist")
+    'onnx:encoder.onnx+gist'
+    """
+    parts = [part.partition(":") for part in features.split("+")]
+    return "+".join(f"{name}{colon}{Path(argument).name}" for name, colon, argument in parts)
+
+
+def params_anywhere(model: Method) -> dict[str, Any]:
+    """A model's parameters; those that say where it was fitted have their defaults."""
+    usual = model.parameter_defaults()
+    return {name: usual[name] if name in OF_THE_MACHINE else value for name, value in model.get_params().items()}

@@ -5,8 +5,8 @@ import onnxruntime
 import pytest
 import torch
 
+from diptych.export.graph import Traced, trace_steps
 from diptych.export.onnx_file import to_onnx
-from diptych.export.traced import Traced, trace_steps
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.freezing import frozen_towers
 from diptych.methods.deep.layers import Clip, EqualLength

@@ -1,13 +1,16 @@
-"""What is done to traced rows is what the graph does: every operator against NumPy."""
+"""Traced operators against NumPy, and what cannot be traced."""
 
 import numpy as np
 import onnxruntime
 import pytest
 from scipy.special import expit, softmax
 
+from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
+from diptych.export.graph import Traced, side_by_side, trace_method, trace_steps
 from diptych.export.onnx_file import to_onnx
-from diptych.export.traced import Traced, side_by_side
+from diptych.methods import load_model
+from diptych.methods.cca import CCA
 
 ROWS = generator(0, "traced").normal(size=(7, 5)).astype(np.float32)
 OTHER = generator(1, "traced").normal(size=(5, 5))
@@ -78,3 +81,49 @@ def test_a_node_that_leads_nowhere_is_left_out() -> None:
     rows = Traced.rows()
     rows.softmax()
     assert b"Softmax" not in to_onnx(rows * 2.0, 5, 5, "a test")
+
+
+class OwnCCA(CCA):
+    """A method of another package, derived from one that has a tracer."""
+
+    def trace(self, modality: str, rows: Traced) -> Traced:
+        """Nothing like the codes of its ancestor."""
+        return rows * 5.0
+
+
+class HeirCCA(OwnCCA):
+    """Derived from one that says how it is traced."""
+
+
+def operators(traced: Traced) -> list[str]:
+    return [node.operator for node in traced.draft.nodes]
+
+
+@pytest.fixture
+def model(saved, counts_dataset):
+    return load_model(saved("cca", counts_dataset))
+
+
+@pytest.mark.parametrize("cls", [OwnCCA, HeirCCA])
+def test_a_methods_own_trace_comes_before_its_ancestors_tracer(model, cls) -> None:
+    assert "MatMul" in operators(trace_method(model, "text"))
+    model.__class__ = cls
+    assert operators(trace_method(model, "text")) == ["Mul"]
+
+
+def test_a_steps_own_trace_comes_before_its_ancestors_tracer(model) -> None:
+    scaling = model.scalings_["text"]
+
+    class OwnScaling(type(scaling)):
+        def trace(self, rows: Traced) -> Traced:
+            return rows * 5.0
+
+    trace_method(model, "text")  # tracers are registered when they are first needed
+    own = OwnScaling(**vars(scaling))
+    assert operators(trace_steps((own,), Traced.rows())) == ["Mul"]
+    assert operators(trace_steps((scaling,), Traced.rows())) != ["Mul"]
+
+
+def test_a_step_that_nobody_traces_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"a step 'Mystery' has no graph; give its class a method `trace\(rows\)`"):
+        trace_steps((type("Mystery", (), {})(),), Traced.rows())

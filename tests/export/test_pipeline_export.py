@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("PIL", reason="the extra 'images' is not installed")
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
-from diptych.export import checking, encoder_export
-from diptych.export.encoder_export import export_pipeline
+from diptych.export import checks, pipeline_export
+from diptych.export.pipeline_export import export_pipeline
 from diptych.features import fit_pipeline
 from diptych.features.exported_encoders import changed_inside, load_located_pipeline
 from diptych.features.image.onnx_encoder import OnnxExtractor
@@ -103,12 +103,12 @@ def test_a_network_whose_graph_differs_is_refused(tmp_path, monkeypatch) -> None
             return np.zeros((len(items), 2), dtype=np.float32)
 
     def wrong(encoder, path):
-        return lambda items: np.full((len(items), 2), 2 * checking.ENCODER_TOLERANCE, dtype=np.float32)
+        return lambda items: np.full((len(items), 2), 2 * checks.ENCODER_TOLERANCE, dtype=np.float32)
 
     monkeypatch.setattr("diptych.features.image.cnn_graph.write_cnn_graph", wrong)
     part = FittedModality("image", "efficientnet-lite0", CnnEncoder())
     with pytest.raises(DataError, match=r"graph of net differs from the network by 2\.0e-04, more than 1e-04"):
-        encoder_export.export_pipeline(Pipeline({"image": part}), tmp_path / "exported")
+        pipeline_export.export_pipeline(Pipeline({"image": part}), tmp_path / "exported")
 
 
 def test_parts_are_changed_wherever_they_are(pipeline) -> None:
