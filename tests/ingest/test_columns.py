@@ -7,8 +7,8 @@ import pytest
 from diptych._core.errors import ConfigError, DataError
 from diptych.ingest.columns import Columns, choose_columns
 from diptych.ingest.image_finding import ImageFinder
-from diptych.ingest.opening import open_pictures
 from diptych.ingest.tables import Row, Table
+from diptych.media import open_source
 
 LONG = "a long sentence that goes on about the number {} and about its many friends"
 HASH = "{:016x}"
@@ -64,7 +64,7 @@ def test_names_that_say_nothing_are_no_hindrance(tmp_path) -> None:
         f=["yes", "no"],
         g="KX-{}/a",
     )
-    with open_pictures(tmp_path) as source:
+    with open_source(tmp_path) as source:
         columns, uses = choose_columns(given, {}, ImageFinder(source))
     assert columns == Columns("a", "c", "d", None, "g")
     reasons = {use.column: (use.part, use.reason) for use in uses}
@@ -150,7 +150,7 @@ def test_images_that_are_there_win_over_the_name(tmp_path) -> None:
     for number in range(1, 41):
         (tmp_path / f"img-{number}.jpg").touch()
     given = table(image="http://elsewhere.org/{}.jpg", local="img-{}", text=LONG)
-    with open_pictures(tmp_path) as source:
+    with open_source(tmp_path) as source:
         assert chosen(given, finder=ImageFinder(source)).image == "local"
     assert chosen(given).image == "image"
 

@@ -36,7 +36,7 @@ HOSTILE = {
     "large.png": (encoded(noise("big", 96)), "bytes; at most"),
 }
 ESCAPES = {
-    "../../x": "leads out of the pictures' root",
+    "../../x": "leads out of the images' root",
     "/etc/passwd": "is an absolute path",
     "link.png": "is a link that leads out|is a link or a special file",
     "missing.png": "is not (there|in the archive)",

@@ -5,8 +5,7 @@ import zipfile
 import pytest
 
 from diptych.ingest.image_finding import ImageFinder, OnTheWebError
-from diptych.ingest.opening import open_pictures
-from diptych.ingest.picture_sources import RefusedNameError
+from diptych.media import RefusedNameError, open_source
 
 FILES = ("a.jpg", "deep/b.PNG", "deep/c d.webp", "other/same.jpg", "deep/same.jpg", "deep/icon.svg", "notes.txt")
 
@@ -24,7 +23,7 @@ def finder(request, tmp_path):
         with zipfile.ZipFile(path, "w") as archive:
             for name in FILES:
                 archive.write(root / name, name)
-    with open_pictures(path) as source:
+    with open_source(path) as source:
         yield ImageFinder(source)
 
 
@@ -89,7 +88,7 @@ def test_paths_start_at_the_table(tmp_path) -> None:
     for name in ("data/images/1.jpg", "images/1.jpg"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    with open_pictures(tmp_path) as source:
+    with open_source(tmp_path) as source:
         assert ImageFinder(source, "data").find("images/1.jpg").name == "data/images/1.jpg"
         assert ImageFinder(source).find("images/1.jpg").name == "images/1.jpg"
         assert ImageFinder(source).find(f"{tmp_path}/data/images/1.jpg").name == "data/images/1.jpg"

@@ -8,7 +8,7 @@ import pytest
 
 from diptych._core.errors import DataError
 from diptych.ingest.image_tree import read_image_tree
-from diptych.ingest.opening import open_pictures
+from diptych.media import open_source
 
 
 def write(root, *names, **contents) -> None:
@@ -19,7 +19,7 @@ def write(root, *names, **contents) -> None:
 
 
 def read(root, **options):
-    with open_pictures(root) as source:
+    with open_source(root) as source:
         return read_image_tree(source, **options)
 
 
@@ -147,7 +147,7 @@ def test_strangers_are_listed(tmp_path) -> None:
     assert {str(problem) for problem in gathered.problems} == {
         "cat/notes.doc: is neither an image nor a text",
         "cat/2.txt: is empty",
-        "cat/out.txt: is a link that leads out of the pictures' root",
+        "cat/out.txt: is a link that leads out of the images' root",
         "readme.txt: is a text that belongs to no image",
         "dog/5.HEIC: is HEIC, which is not decoded; convert it to JPEG or PNG",
     }

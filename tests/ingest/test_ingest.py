@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.data import Dataset
+from diptych.data import Dataset, media_of
 from diptych.features import make_feature, pipeline_of
 from diptych.features.raw_items import read_items
-from diptych.ingest import SplitShares, ingest, media_of
+from diptych.ingest import SplitShares, ingest
 from ingest.pictures import png
 
 pytestmark = pytest.mark.usefixtures("small_shards")

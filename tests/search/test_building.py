@@ -186,7 +186,7 @@ def test_pictures_that_are_gone_leave_the_search_as_it_is(tmp_path) -> None:
 
 def test_names_in_a_dataset_lead_nowhere_else(fields, tmp_path) -> None:
     """A name is looked up in the pictures' source, which refuses to leave it."""
-    from diptych.ingest import media_of
+    from diptych.data import media_of
     from diptych.search.media_store import MediaStore
     from diptych.search.pictures import PictureTaker
 

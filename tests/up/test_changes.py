@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych.ingest import Place
+from diptych.media import Place
 from diptych.up import Manifest, SourceItem, changes_since, reason_to_fit_again
 from diptych.up.manifest import Fitted
 

@@ -1,6 +1,6 @@
 """Datasets: folders with features, labels and splits, and what training may see of them."""
 
-from diptych.data.dataset import Dataset
+from diptych.data.dataset import Dataset, media_of
 from diptych.data.in_memory import Arrays, MemoryDataset, as_dataset, as_rows
 from diptych.data.labels import UNLABELLED, Labels
 from diptych.data.modality import Kind, KindBlock, Modality, ModalityRows, join_kinds, kind_blocks
@@ -28,6 +28,7 @@ __all__ = [
     "as_rows",
     "join_kinds",
     "kind_blocks",
+    "media_of",
     "stratified_split",
     "training_data",
     "write_dataset",

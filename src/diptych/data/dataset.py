@@ -19,6 +19,7 @@ from diptych.data.modality import Kind, Modality
 from diptych.data.partition import Column, Partition
 from diptych.data.splits import SPLITS
 from diptych.data.storage import read_rows
+from diptych.media import MediaSource, reopen_source
 
 if TYPE_CHECKING:
     from diptych.data.in_memory import MemoryDataset
@@ -238,3 +239,18 @@ class Dataset:
         kinds = {name: modality.kind for name, modality in self.modalities.items()}
         head_is_whole = self.fingerprint == fingerprint_of(FORMAT_VERSION, self.classes, kinds, self.hashes)
         return changed if head_is_whole else [*changed, "dataset"]
+
+
+def media_of(dataset: Dataset) -> MediaSource:
+    """Open the folder or archive whose files the dataset's column `media` names.
+
+    Raises:
+        DataError: when the dataset was not ingested, or its images have moved.
+    """
+    source = dataset.source
+    if source.get("importer") != "ingest":
+        raise DataError(f"{dataset.path} was not made by `diptych ingest`, so it knows no images.")
+    path = (dataset.path / str(source.get("images"))).resolve()
+    if not path.exists():
+        raise DataError(f"the images of {dataset.path} were in {path} and are gone; put them back or ingest again.")
+    return reopen_source(path, str(source.get("images_kind")))

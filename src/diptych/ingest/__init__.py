@@ -1,10 +1,7 @@
 """From files to a dataset: tables, folders and archives of images and texts, understood, cleaned and described."""
 
 from diptych.ingest.columns import Columns, ColumnUse
-from diptych.ingest.media import media_of
-from diptych.ingest.opening import open_pictures
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.picture_sources import PictureSource, Place
 from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.report import IngestReport, Problem
 from diptych.ingest.run import Ingested, ingest
@@ -18,15 +15,11 @@ __all__ = [
     "IngestOptions",
     "IngestReport",
     "Ingested",
-    "PictureSource",
-    "Place",
     "Plan",
     "Problem",
     "SplitShares",
     "Understanding",
     "ingest",
-    "media_of",
-    "open_pictures",
     "plan_ingest",
     "understand",
     "understanding_of",

@@ -15,9 +15,9 @@ from diptych._core.seeding import generator
 from diptych.data.fingerprint import hash_records
 from diptych.features import FittedModality, Pipeline, fit_pipeline, load_pipeline, make_feature, save_pipeline
 from diptych.features.composition import learns
-from diptych.ingest.picture_sources import Place, hash_places
 from diptych.ingest.plan import Plan
 from diptych.ingest.row_cache import features_code, library_versions, rows_folder
+from diptych.media import Place, hash_places
 
 _MOST_FITTED = 20
 

@@ -7,8 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from diptych._core.errors import DataError
 from diptych.ingest.column_content import is_address
-from diptych.ingest.picture_sources import PictureSource, Place, RefusedNameError, checked_name
-from diptych.media import is_image_name, is_unsupported_name
+from diptych.media import MediaSource, Place, RefusedNameError, checked_name, is_image_name, is_unsupported_name
 
 ON_THE_WEB = "is an address on the web; download it first"
 
@@ -28,7 +27,7 @@ class ImageFinder:
         base: the folder in it from which the table names its images.
     """
 
-    def __init__(self, source: PictureSource, base: str = "") -> None:
+    def __init__(self, source: MediaSource, base: str = "") -> None:
         self.source = source
         self._base = base
         self._found: dict[str, Place] = {}

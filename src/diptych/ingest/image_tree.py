@@ -12,10 +12,16 @@ from diptych.ingest.file_names import texts_of_names, words_of_name
 from diptych.ingest.header_names import split_named
 from diptych.ingest.items import Gathering, Item
 from diptych.ingest.metadata import kept_name, typed_columns
-from diptych.ingest.picture_sources import PictureSource, RefusedNameError
 from diptych.ingest.report import Problem
 from diptych.ingest.sidecars import image_of_text, is_document_name, is_text_name, read_sidecar
-from diptych.media import UNSUPPORTED_SUFFIXES, conversion_advice, is_image_name, is_unsupported_name
+from diptych.media import (
+    UNSUPPORTED_SUFFIXES,
+    MediaSource,
+    RefusedNameError,
+    conversion_advice,
+    is_image_name,
+    is_unsupported_name,
+)
 
 _DATE = re.compile(r"(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[A-Za-z]{5}|DCIM", re.IGNORECASE)
 _LEAST_TEXTS = 2
@@ -37,7 +43,7 @@ class ImageTree:
 
 
 def read_image_tree(
-    source: PictureSource, encoding: str | None = None, *, with_texts: bool = True, with_labels: bool = True
+    source: MediaSource, encoding: str | None = None, *, with_texts: bool = True, with_labels: bool = True
 ) -> ImageTree:
     """Make an item of each image, with the text beside it or else the words of its file's name.
 
@@ -85,7 +91,7 @@ def _what_there_is(names: Sequence[str]) -> str:
     return f"it holds {len(names):,} files ({listed}); "
 
 
-def _add_texts(tree: ImageTree, source: PictureSource, texts: Sequence[str], encoding: str | None) -> None:
+def _add_texts(tree: ImageTree, source: MediaSource, texts: Sequence[str], encoding: str | None) -> None:
     """Join texts to their images; texts of their own are items where texts beside images are usual, or all there is."""
     items, problems = tree.gathered.items, tree.gathered.problems
     beside = {PurePosixPath(name).with_suffix("").as_posix(): name for name in reversed(list(items))}

@@ -13,13 +13,11 @@ from diptych.ingest.header_names import name_strength, split_named
 from diptych.ingest.image_finding import ImageFinder
 from diptych.ingest.image_tree import read_image_tree
 from diptych.ingest.items import Gathering, gather_items, with_texts
-from diptych.ingest.opening import open_pictures
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.picture_sources import PictureSource
 from diptych.ingest.report import Problem
 from diptych.ingest.table_formats import is_table_name, parse_table, read_table
 from diptych.ingest.tables import Row, Table
-from diptych.media import is_image_name
+from diptych.media import MediaSource, is_image_name, open_source
 
 _ARCHIVES = (".tar", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _MOST_ARCHIVES, _MOST_TABLES = 6, 20
@@ -63,7 +61,7 @@ def read_input(options: IngestOptions) -> Input:
         return _from_table(table, options, _finder_for(table, path.parent, options.images))
     if path.is_file() and is_image_name(path.name):
         raise DataError(f"{path} is one image; give the folder it lies in.")
-    source = open_pictures(path)
+    source = open_source(path)
     try:
         return _from_table_inside(source, options) or _from_images(source, options)
     except BaseException:
@@ -91,7 +89,7 @@ def _name_items(gathered: Gathering) -> list[ColumnUse]:
     return [ColumnUse("file names", "text", f"no column holds texts; {count:,} names say something", example)]
 
 
-def _from_images(source: PictureSource, options: IngestOptions) -> Input:
+def _from_images(source: MediaSource, options: IngestOptions) -> Input:
     named = [str(name) for name in options.columns.values() if not _is_waived(name)]
     if named:
         raise ConfigError(
@@ -107,7 +105,7 @@ def _is_waived(named: str | Sequence[str] | None) -> bool:
     return named in (NO_COLUMN, [NO_COLUMN], (NO_COLUMN,))
 
 
-def _from_table_inside(source: PictureSource, options: IngestOptions) -> Input | None:
+def _from_table_inside(source: MediaSource, options: IngestOptions) -> Input | None:
     """The table in a folder or an archive that names its images; None where there is none."""
     names = source.names()
     stems = {PurePosixPath(name).with_suffix("").as_posix() for name in names if is_image_name(name)}
@@ -169,19 +167,19 @@ def _joined_splits(tables: dict[str, Table]) -> dict[str, Table]:
     return {joined.origin: whole} | {name: table for name, table in tables.items() if name not in parts}
 
 
-def _finder_inside(table: Table, name: str, source: PictureSource, options: IngestOptions) -> ImageFinder:
+def _finder_inside(table: Table, name: str, source: MediaSource, options: IngestOptions) -> ImageFinder:
     base = PurePosixPath(name.partition(" + ")[0]).parent.as_posix()
     inside = ImageFinder(source, "" if base == "." else base)
     if options.images is not None:
-        return ImageFinder(open_pictures(options.images))
+        return ImageFinder(open_source(options.images))
     return inside if source.kind != "folder" else _best_finder(table, inside, source.path / base)
 
 
 def _finder_for(table: Table, folder: Path, images: Path | None) -> ImageFinder:
     """Where a table's images are: as the user says, else in its own folder or an archive beside it."""
     if images is not None:
-        return ImageFinder(open_pictures(images))
-    return _best_finder(table, ImageFinder(open_pictures(folder)), folder)
+        return ImageFinder(open_source(images))
+    return _best_finder(table, ImageFinder(open_source(folder)), folder)
 
 
 def _best_finder(table: Table, own: ImageFinder, folder: Path) -> ImageFinder:
@@ -196,7 +194,7 @@ def _best_finder(table: Table, own: ImageFinder, folder: Path) -> ImageFinder:
         :_MOST_ARCHIVES
     ]:
         try:
-            other = ImageFinder(open_pictures(path))
+            other = ImageFinder(open_source(path))
             found = other.share_found(wanted)
         except DataError:
             continue

@@ -9,9 +9,9 @@ from diptych.ingest.column_content import image_names, is_address, values_of
 from diptych.ingest.columns import Columns
 from diptych.ingest.image_finding import ImageFinder
 from diptych.ingest.metadata import kept_name, typed_columns
-from diptych.ingest.picture_sources import RefusedNameError
 from diptych.ingest.report import Problem
 from diptych.ingest.tables import Row, Table
+from diptych.media import RefusedNameError
 
 Captions = Literal["join", "first", "each"]
 ALL_COLUMNS = "all"

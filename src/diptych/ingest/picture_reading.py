@@ -7,14 +7,13 @@ from typing import ClassVar
 
 from diptych._core.arrays import ImageArray
 from diptych.ingest.describing import Broken
-from diptych.ingest.opening import reopen_pictures
-from diptych.ingest.picture_sources import PictureSource, Place
 from diptych.ingest.reusing import Keyed, Reuse
 from diptych.ingest.row_cache import content_key
+from diptych.media import MediaSource, Place, reopen_source
 from diptych.media.decoding import ImageError, Limits, decode_image
 
 
-def read_picture(source: PictureSource, place: Place, limits: Limits) -> ImageArray | Broken:
+def read_picture(source: MediaSource, place: Place, limits: Limits) -> ImageArray | Broken:
     """Read and decode one picture."""
     if place.size > limits.max_bytes:
         return _too_large(place, limits)
@@ -26,7 +25,7 @@ def read_picture(source: PictureSource, place: Place, limits: Limits) -> ImageAr
         return _unreadable(error)
 
 
-def read_keyed_picture(source: PictureSource, place: Place, limits: Limits, reuse: Reuse) -> Keyed | Broken:
+def read_keyed_picture(source: MediaSource, place: Place, limits: Limits, reuse: Reuse) -> Keyed | Broken:
     """Read one image, and decode it unless all of its rows are known by its bytes."""
     if place.size > limits.max_bytes:
         return _too_large(place, limits)
@@ -66,7 +65,7 @@ class PictureStream:
     restarts: ClassVar[bool] = True
 
     def __iter__(self) -> Iterator[ImageArray]:
-        with reopen_pictures(self.path, self.kind) as source:
+        with reopen_source(self.path, self.kind) as source:
             for place in self.places:
                 picture = read_picture(source, place, self.limits)
                 if not isinstance(picture, Broken):

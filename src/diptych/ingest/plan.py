@@ -15,11 +15,10 @@ from diptych.ingest.columns import Columns, ColumnUse
 from diptych.ingest.image_finding import ImageFinder, OnTheWebError
 from diptych.ingest.inputs import Input, read_input
 from diptych.ingest.items import Gathering, Item, caption_items
-from diptych.ingest.opening import open_pictures
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.picture_sources import Place, RefusedNameError
 from diptych.ingest.report import Problem
 from diptych.ingest.splitting import assign_splits
+from diptych.media import Place, RefusedNameError, open_source
 
 _NO_LABEL = ("-1", "-1.0")
 
@@ -94,7 +93,7 @@ def make_plan(options: IngestOptions, gathered: Gathering | None = None) -> Plan
         found = read_input(options)
     else:
         root = options.images or options.pairs.parent
-        found = Input("table", gathered, ImageFinder(open_pictures(root)), rows=len(gathered.items))
+        found = Input("table", gathered, ImageFinder(open_source(root)), rows=len(gathered.items))
     with found.finder.source:
         return _plan(options, found)
 

@@ -9,8 +9,8 @@ from typing import Any
 from diptych.features import clean_text
 from diptych.ingest.column_content import is_empty, values_of
 from diptych.ingest.header_names import Part, name_rank, name_strength, word_set
-from diptych.ingest.picture_sources import PictureSource, RefusedNameError
 from diptych.ingest.text_lines import decode_lines
+from diptych.media import MediaSource, RefusedNameError
 
 TEXT_ENDINGS = (".txt", ".caption", ".json")
 _MOST_BYTES = 2**20
@@ -56,7 +56,7 @@ def image_of_text(name: str, images: Mapping[str, str]) -> str | None:
     return images.get(PurePosixPath(name).with_suffix("").as_posix())
 
 
-def read_sidecar(source: PictureSource, name: str, encoding: str | None) -> Sidecar:
+def read_sidecar(source: MediaSource, name: str, encoding: str | None) -> Sidecar:
     """Read a text file, or a JSON file of which the fields are told apart by their names.
 
     Raises:

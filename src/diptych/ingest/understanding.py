@@ -9,12 +9,10 @@ from typing import Any
 from diptych.ingest.column_content import spread
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.languages import languages_of
-from diptych.ingest.opening import reopen_pictures
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.picture_sources import Place
 from diptych.ingest.plan import Plan, make_plan
 from diptych.ingest.report import Problem
-from diptych.media import START_BYTES, content_problem
+from diptych.media import START_BYTES, Place, content_problem, reopen_source
 
 _LOOKED_AT = 2000
 _TEXTS_READ = 1000
@@ -178,7 +176,7 @@ def _image_facts(plan: Plan) -> ImageFacts:
 def _look(plan: Plan, places: Sequence[Place]) -> tuple[int, int]:
     """How many images could be looked at, and how many of them are none by their first bytes."""
     looked_at = broken = 0
-    with reopen_pictures(plan.source_path, plan.source_kind) as source:
+    with reopen_source(plan.source_path, plan.source_kind) as source:
         for place in places:
             try:
                 start = source.peek(place, START_BYTES)

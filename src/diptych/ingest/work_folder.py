@@ -14,9 +14,9 @@ from diptych._core.code_version import code_version
 from diptych._core.errors import DataError
 from diptych._core.files import read_json, write_json
 from diptych._core.state_folder import versions
-from diptych.ingest.picture_sources import hash_places
 from diptych.ingest.plan import Plan
 from diptych.ingest.row_cache import features_code, library_versions
+from diptych.media import hash_places
 
 _KEY_FILE = "inputs.json"
 

@@ -17,11 +17,10 @@ from diptych._core.errors import DataError
 from diptych._core.processes import end_pool, interrupts_held_back, roomy_allocator, settle_worker
 from diptych.features import load_pipeline
 from diptych.ingest.describing import Broken, describe
-from diptych.ingest.opening import reopen_pictures
-from diptych.ingest.picture_sources import Place
 from diptych.ingest.reusing import Keyed, Reuse
 from diptych.ingest.row_cache import content_key
 from diptych.ingest.shards import shard_path, write_shard
+from diptych.media import Place, reopen_source
 
 _AHEAD = 2
 """Tasks that wait for each worker, so that none is idle and few are in memory."""
@@ -65,7 +64,7 @@ class Worker:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._pipeline = load_pipeline(setting.pipeline)
-        self._source = reopen_pictures(setting.source, setting.source_kind)
+        self._source = reopen_source(setting.source, setting.source_kind)
         self._reuse: dict[str, Reuse] = {}
 
     def __call__(self, task: Task) -> int:

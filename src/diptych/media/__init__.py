@@ -1,4 +1,7 @@
-"""Where raw items come from: media types, decoding, thumbnails; decoding images needs the extra "images"."""
+"""Where raw items come from: folders and archives of files, media types, decoding, thumbnails.
+
+Decoding images needs the extra "images"; it is imported from `diptych.media.decoding`.
+"""
 
 from diptych.media.formats import (
     START_BYTES,
@@ -9,16 +12,32 @@ from diptych.media.formats import (
     is_unsupported_name,
     media_type,
 )
+from diptych.media.sources import (
+    MediaSource,
+    Place,
+    RefusedNameError,
+    checked_name,
+    hash_places,
+    open_source,
+    reopen_source,
+)
 from diptych.media.thumbnails import THUMBNAIL_TYPE, thumbnail
 
 __all__ = [
     "START_BYTES",
     "THUMBNAIL_TYPE",
     "UNSUPPORTED_SUFFIXES",
+    "MediaSource",
+    "Place",
+    "RefusedNameError",
+    "checked_name",
     "content_problem",
     "conversion_advice",
+    "hash_places",
     "is_image_name",
     "is_unsupported_name",
     "media_type",
+    "open_source",
+    "reopen_source",
     "thumbnail",
 ]

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from diptych._core.errors import DataError
-from diptych.ingest.opening import reopen_pictures
-from diptych.ingest.picture_sources import PictureSource
+from diptych.media import MediaSource, reopen_source
 from diptych.search.decoding import LARGEST_FILE
 from diptych.search.media_store import content_hash
 
@@ -18,7 +17,7 @@ class Originals:
     def __init__(self, folder: Path, sources: Sequence[Mapping[str, Any]]) -> None:
         self._folder = folder
         self._sources = sources
-        self._opened: dict[int, PictureSource] = {}
+        self._opened: dict[int, MediaSource] = {}
         self._lock = threading.Lock()
 
     def read(self, source: int, name: str, hash: str) -> bytes | None:
@@ -39,11 +38,11 @@ class Originals:
                 source.close()
             self._opened.clear()
 
-    def _open(self, number: int) -> PictureSource:
+    def _open(self, number: int) -> MediaSource:
         if number not in self._opened:
             source = self._sources[number]
             path = (self._folder / source["path"]).resolve()
             if not path.exists():
                 raise DataError("the pictures are gone.")
-            self._opened[number] = reopen_pictures(path, source["kind"])
+            self._opened[number] = reopen_source(path, source["kind"])
         return self._opened[number]

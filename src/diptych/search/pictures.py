@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from itertools import islice
 
 from diptych._core.errors import DataError
-from diptych.data import Dataset
-from diptych.ingest import PictureSource, media_of
-from diptych.media import thumbnail
+from diptych.data import Dataset, media_of
+from diptych.media import MediaSource, thumbnail
 from diptych.search.decoding import LARGEST_FILE, decoded
 from diptych.search.media_store import MediaStore, StoredPicture, content_hash
 
@@ -20,7 +19,7 @@ _AT_ONCE = 64
 class PictureTaker:
     """Reads pictures by the names a dataset gives them; the source refuses names that lead out of it."""
 
-    def __init__(self, source: PictureSource, store: MediaStore, *, keep_originals: bool = False) -> None:
+    def __init__(self, source: MediaSource, store: MediaStore, *, keep_originals: bool = False) -> None:
         self._source = source
         self._store = store
         self._keep_originals = keep_originals

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from diptych.ingest import IngestOptions, Place, Plan, plan_ingest
+from diptych.ingest import IngestOptions, Plan, plan_ingest
+from diptych.media import Place
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from diptych._core.errors import DiptychError
 from diptych._core.progress import Progress, silent
-from diptych.ingest import PictureSource, Problem
-from diptych.ingest.opening import reopen_pictures
+from diptych.ingest import Problem
+from diptych.media import MediaSource, reopen_source
 from diptych.search import NewItem, entry_id
 from diptych.up.changes import Changes
 from diptych.up.manifest import Manifest
@@ -58,7 +58,7 @@ def sync(
         manifest.removed(gone)
     if not changes.written:
         return
-    with reopen_pictures(source.images, source.plan.source_kind) as images:
+    with reopen_source(source.images, source.plan.source_kind) as images:
         for start in range(0, len(changes.written), _BATCH):
             if stopped():
                 return
@@ -68,7 +68,7 @@ def sync(
             progress("adding to the index", start + len(batch), len(changes.written))
 
 
-def entries_of(item: SourceItem, images: PictureSource) -> list[NewItem]:
+def entries_of(item: SourceItem, images: MediaSource) -> list[NewItem]:
     """The entries of one item, with the metadata that building an index of it would give them.
 
     Raises:
@@ -90,7 +90,7 @@ def entries_of(item: SourceItem, images: PictureSource) -> list[NewItem]:
 
 
 def _write(
-    batch: Sequence[SourceItem], images: PictureSource, index: IndexWriter, problem: Callable[[Problem], None]
+    batch: Sequence[SourceItem], images: MediaSource, index: IndexWriter, problem: Callable[[Problem], None]
 ) -> None:
     """Write some items: together if all are well, else one entry at a time to find those at fault."""
     entries: list[NewItem] = []
@@ -105,7 +105,7 @@ def _write(
     index.remove(sorted(wanted - written))  # the sides that an item no longer has
 
 
-def _readable_entries(item: SourceItem, images: PictureSource, problem: Callable[[Problem], None]) -> list[NewItem]:
+def _readable_entries(item: SourceItem, images: MediaSource, problem: Callable[[Problem], None]) -> list[NewItem]:
     try:
         return entries_of(item, images)
     except (OSError, DiptychError) as error:

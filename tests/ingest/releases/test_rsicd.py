@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.ingest import media_of
+from diptych.data import media_of
 from diptych.ingest.plan import plan_ingest
 from diptych.ingest.releases import import_rsicd, read_rsicd
 from ingest.conftest import WORDS

@@ -7,11 +7,10 @@ from pathlib import Path
 from diptych._core.errors import DataError
 from diptych._core.progress import Progress, silent
 from diptych.ingest.items import Gathering
-from diptych.ingest.opening import open_pictures
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.picture_sources import RefusedNameError
 from diptych.ingest.plan import Plan
 from diptych.ingest.run import Ingested, ingest
+from diptych.media import RefusedNameError, open_source
 
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 _TRIED = 20
@@ -57,7 +56,7 @@ def find_pictures(folder: Path, name: str, pictures: Iterable[str], hint: str) -
         raise DataError(f"{folder} holds no {name}, neither as a folder nor as an archive; {hint}")
     some = [picture for picture, _ in zip(pictures, range(_TRIED), strict=False)]
     for path in there:
-        with open_pictures(path) as source:
+        with open_source(path) as source:
             for prefix in ("", f"{name}/", f"{name}/{name}/"):
                 for picture in some:
                     try:

@@ -7,8 +7,7 @@ import zipfile
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.ingest import open_pictures
-from diptych.ingest.picture_sources import RefusedNameError, hash_places
+from diptych.media import RefusedNameError, hash_places, open_source
 
 CONTENT = {"a.jpg": b"first", "deep/b.jpg": b"second one", "deep/c.jpg": b""}
 
@@ -48,7 +47,7 @@ def write_zip(path):
 
 
 MAKERS = {
-    "folder": lambda path: write_folder(path / "pictures"),
+    "folder": lambda path: write_folder(path / "images"),
     "tar": lambda path: write_tar(path / "p.tar"),
     "tar.gz": lambda path: write_tar(path / "p.tar.gz", "w:gz"),
     "tar.bz2": lambda path: write_tar(path / "p.tbz", "w:bz2"),
@@ -59,11 +58,11 @@ MAKERS = {
 
 @pytest.fixture(params=MAKERS)
 def source(request, tmp_path):
-    with open_pictures(MAKERS[request.param](tmp_path)) as opened:
+    with open_source(MAKERS[request.param](tmp_path)) as opened:
         yield opened
 
 
-def test_pictures_are_read_in_any_order(source) -> None:
+def test_files_are_read_in_any_order(source) -> None:
     for name in (*reversed(CONTENT), *CONTENT):
         place = source.locate(name)
         assert (place.name, place.size) == (name, len(CONTENT[name]))
@@ -97,10 +96,10 @@ def test_no_name_leads_out(source, name, reason) -> None:
 
 
 def test_entries_that_lead_out_are_told(tmp_path) -> None:
-    with open_pictures(write_tar(tmp_path / "p.tar")) as source:
+    with open_source(write_tar(tmp_path / "p.tar")) as source:
         assert dict(source.refused()) == {
-            "../../x": "leads out of the pictures' root",
-            "/etc/passwd": "is an absolute path; only paths below the pictures' root are read",
+            "../../x": "leads out of the images' root",
+            "/etc/passwd": "is an absolute path; only paths below the images' root are read",
             "link.jpg": "is a link or a special file in the archive",
         }
         with pytest.raises(RefusedNameError, match="is a link or a special file"):
@@ -108,13 +107,13 @@ def test_entries_that_lead_out_are_told(tmp_path) -> None:
 
 
 def test_links_may_stay_inside_and_not_leave(tmp_path) -> None:
-    root = write_folder(tmp_path / "pictures")
+    root = write_folder(tmp_path / "images")
     (tmp_path / "secret.jpg").write_bytes(b"secret")
     (root / "inside.jpg").symlink_to(root / "a.jpg")
     (root / "outside.jpg").symlink_to(tmp_path / "secret.jpg")
     (root / "up").symlink_to(tmp_path)
     (root / "loop.jpg").symlink_to(root / "loop.jpg")
-    with open_pictures(root) as source:
+    with open_source(root) as source:
         assert source.read(source.locate("inside.jpg")) == b"first"
         for name in ("outside.jpg", "up/secret.jpg"):
             with pytest.raises(RefusedNameError, match="a link that leads out"):
@@ -132,7 +131,7 @@ def test_the_last_of_two_members_counts_as_when_unpacking(tmp_path) -> None:
     with tarfile.open(tmp_path / "p.tar", "w") as archive:
         add(archive, "a.jpg", b"old")
         add(archive, "a.jpg", b"newer")
-    with open_pictures(tmp_path / "p.tar") as source:
+    with open_source(tmp_path / "p.tar") as source:
         assert source.read(source.locate("a.jpg")) == b"newer"
 
 
@@ -142,7 +141,7 @@ def test_a_cut_tar_gives_what_it_has(tmp_path) -> None:
         add(archive, "b.jpg", b"y" * 5000)
     data = (tmp_path / "p.tar").read_bytes()
     (tmp_path / "p.tar").write_bytes(data[:3000])
-    with open_pictures(tmp_path / "p.tar") as source:
+    with open_source(tmp_path / "p.tar") as source:
         assert source.read(source.locate("a.jpg")) == b"x" * 1000
         try:
             place = source.locate("b.jpg")
@@ -159,15 +158,15 @@ def test_a_damaged_zip_member_is_an_error_of_its_own(tmp_path) -> None:
     data = bytearray((tmp_path / "p.zip").read_bytes())
     data[60] ^= 255
     (tmp_path / "p.zip").write_bytes(bytes(data))
-    with open_pictures(tmp_path / "p.zip") as source:
+    with open_source(tmp_path / "p.zip") as source:
         with pytest.raises(OSError, match="damaged"):
             source.read(source.locate("a.jpg"))
         assert source.read(source.locate("b.jpg")) == b"fine"
 
 
 def test_changed_files_change_the_hash(tmp_path) -> None:
-    root = write_folder(tmp_path / "pictures")
-    with open_pictures(root) as source:
+    root = write_folder(tmp_path / "images")
+    with open_source(root) as source:
         before = hash_places([source.locate(name) for name in CONTENT])
         assert hash_places([source.locate(name) for name in CONTENT]) == before
         (root / "a.jpg").write_bytes(b"other content")
@@ -176,7 +175,7 @@ def test_changed_files_change_the_hash(tmp_path) -> None:
 
 def test_what_is_no_source_is_refused(tmp_path) -> None:
     with pytest.raises(DataError, match="there is no"):
-        open_pictures(tmp_path / "gone")
+        open_source(tmp_path / "gone")
     (tmp_path / "x.rar").write_text("hello")
     with pytest.raises(DataError, match="neither a folder nor a tar nor a zip"):
-        open_pictures(tmp_path / "x.rar")
+        open_source(tmp_path / "x.rar")
