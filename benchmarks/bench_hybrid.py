@@ -31,12 +31,12 @@ from diptych._core.arrays import Singles
 from diptych._core.seeding import generator
 from diptych.index import Identity, Index, Maker, create_index, open_index
 from diptych.search import Calibration, Mode, Query, QueryPart
-from diptych.search.answering import Answerer
+from diptych.search.answers import Answerer
 from diptych.search.listing import Lister
-from diptych.search.raw_parts import Embedded, RawParts
+from diptych.search.raw_embedder import Embedded, RawEmbedder
 from diptych.search.spaces import IndexSpaces
+from diptych.search.suggestions import Suggester
 from diptych.search.texts import Texts, TextsPlan
-from diptych.search.wording import Wording
 
 COUNT, IMAGE_NUMBERS, TEXT_NUMBERS = 100_000, 256, 384
 WORDS, WORDS_IN_TEXT, WORDS_IN_QUERY = 4_000, 20, 3
@@ -121,10 +121,10 @@ def asked(main: Index, side: Index, words: list[str], weights: Any) -> dict[str,
 
     answerer = Answerer(
         Lister(main, Texts(TextsPlan("text", 0, TEXT_NUMBERS), side), Maker("benchmark"), IndexSpaces()),
-        cast(RawParts, reader := Reader(images, texts)),
+        cast(RawEmbedder, reader := Reader(images, texts)),
         Calibration(),
         ("image", "text"),
-        Wording(cast(RawParts, reader), "text", Texts(TextsPlan("text", 0, TEXT_NUMBERS), side)),
+        Suggester(cast(RawEmbedder, reader), "text", Texts(TextsPlan("text", 0, TEXT_NUMBERS), side)),
     )
 
     def search(n: int, mode: Mode) -> None:

@@ -10,12 +10,12 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from diptych.index import Identity, Maker, create_index
-from diptych.search.answering import Answerer
+from diptych.search.answers import Answerer
 from diptych.search.calibration import Calibration
 from diptych.search.listing import Lister
-from diptych.search.probability_map import ProbabilityMap
+from diptych.search.probabilities import ProbabilityMap
 from diptych.search.spaces import IndexSpaces
-from diptych.search.wording import Wording
+from diptych.search.suggestions import Suggester
 from diptych.serving import create_app
 
 VECTORS = "vectors.npy"
@@ -81,8 +81,8 @@ class VectorSearcher:
         calibration = Calibration(maps={("image", "image"): ProbabilityMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))})
         words_are_not_asked: Any = None
         lister = Lister(self._index, None, maker, IndexSpaces())
-        wording = Wording(words_are_not_asked, None, None)
-        answerer = Answerer(lister, words_are_not_asked, calibration, ("image",), wording)
+        suggester = Suggester(words_are_not_asked, None, None)
+        answerer = Answerer(lister, words_are_not_asked, calibration, ("image",), suggester)
         self.answer_many = answerer.answer_many
 
     def close(self) -> None:

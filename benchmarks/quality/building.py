@@ -27,7 +27,7 @@ def built_index(
     """
     dataset = _dataset(searched, system, folder, workers, progress)
     model = _model(dataset, system, folder, progress)
-    code = code_version("diptych.search.building")
+    code = code_version("diptych.search.build")
     out = folder / "indexes" / _key(searched.name, model_fingerprint(model), dataset.fingerprint, code)
     if not out.exists():
         build_index(model, dataset, out, thumbnails=False, projection="none", progress=progress)

@@ -12,8 +12,7 @@ pytest.importorskip("faiss", reason="the extra 'search' is not installed")
 from diptych._core.errors import DiptychError
 from diptych.export import export_model
 from diptych.methods import load_model, model_fingerprint
-from diptych.search import Searcher, build_index
-from diptych.search.queries import QueryPart
+from diptych.search import QueryPart, Searcher, build_index
 from export.torchless import Torchless
 from search.gallery import make, png
 
@@ -113,7 +112,7 @@ def test_a_process_that_has_torch_does_not_load_it_to_serve(gallery, tmp_path) -
     index = with_model(gallery / "index", gallery / "exported", tmp_path / "index")
     program = (
         "import sys; from diptych.search import Searcher; from diptych.serving import create_app;"
-        "from diptych.search.queries import QueryPart;"
+        "from diptych.search import QueryPart;"
         f"searcher = Searcher.open({str(index)!r}); searcher.warm(); app = create_app(searcher);"
         "hits = searcher.search([QueryPart('text', 'a grey tile')], into='image', k=1).hits;"
         "assert hits[0].metadata['label'] == 'grey', hits;"

@@ -12,9 +12,10 @@ from diptych._core.errors import DataError
 from diptych._core.seeding import generator
 from diptych.data import Dataset, Labels
 from diptych.methods import create
-from diptych.search.calibration import calibrate, read_calibration, write_calibration
+from diptych.search.calibration import read_calibration, write_calibration
+from diptych.search.calibrator import calibrate
 from diptych.search.pairs import Pairs, Side, draw_pairs
-from diptych.search.probability_map import ProbabilityMap, fit_map
+from diptych.search.probabilities import ProbabilityMap, fit_map
 from diptych.search.reliability import reliability
 
 

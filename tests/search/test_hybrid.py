@@ -141,7 +141,7 @@ QUERIES = {
     pool=st.sampled_from([5, 20, 200]),
 )
 def test_pages_never_repeat_or_skip(searcher, monkeypatch, kind, mode, step, pool) -> None:
-    monkeypatch.setattr("diptych.search.document_pages.POOL", pool)
+    monkeypatch.setattr("diptych.search.documents.POOL", pool)
     whole = items(searcher.search(QUERIES[kind], k=200, mode=mode))
     paged = []
     for offset in range(0, 200, step):
@@ -200,12 +200,12 @@ def test_suggestions_complete_words_labels_and_texts(searcher) -> None:
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_kill_in_the_middle_of_a_change_is_repaired(own, tmp_path, monkeypatch, step, replace) -> None:
     """The process dies after the texts were touched and before, or after, the main index was."""
-    from diptych.search.changing import Changer
+    from diptych.search.writer import IndexWriter
 
     class Killed(BaseException):
         pass
 
-    work = getattr(Changer, step)
+    work = getattr(IndexWriter, step)
 
     def dying(self, entries, **options):
         if step == "_write_texts" and entries:
@@ -217,8 +217,8 @@ def test_a_kill_in_the_middle_of_a_change_is_repaired(own, tmp_path, monkeypatch
 
     id = "text:red-00" if replace else "text:fresh"
     with monkeypatch.context() as patch:
-        patch.setattr(Changer, step, dying)
-        patch.setattr(Changer, "_match_texts", lambda self, ids: None)
+        patch.setattr(IndexWriter, step, dying)
+        patch.setattr(IndexWriter, "_match_texts", lambda self, ids: None)
         with pytest.raises(Killed):
             own.add([NewItem(id, "text", "an orange kayak", {})], replace=replace)
     own.close()

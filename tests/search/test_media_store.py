@@ -3,7 +3,7 @@
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.search.media_store import FILE, MediaStore, StoredPicture
+from diptych.search.media_store import FILE, MediaStore, StoredImage
 
 
 @pytest.fixture
@@ -14,8 +14,8 @@ def store(tmp_path):
 
 
 def test_pictures_are_kept_by_id_and_content(store, tmp_path) -> None:
-    one = StoredPicture("a", "h1", b"small", 0, "x.png")
-    two = StoredPicture("a", "h2", b"other", original=b"large")
+    one = StoredImage("a", "h1", b"small", 0, "x.png")
+    two = StoredImage("a", "h2", b"other", original=b"large")
     store.put([one, two])
     assert store.get("a", "h1") == one and store.get("a", "h2") == two and store.count() == 2
     assert store.thumbnail("a", "h2") == b"other" and store.thumbnail("b", "h2") is None
@@ -29,7 +29,7 @@ def test_pictures_are_kept_by_id_and_content(store, tmp_path) -> None:
 
 def test_all_are_put_or_none(store) -> None:
     with pytest.raises(DataError):
-        store.put([StoredPicture("a", "h", b"x"), StoredPicture("b", "h", None)])
+        store.put([StoredImage("a", "h", b"x"), StoredImage("b", "h", None)])
     assert store.count() == 0
 
 

@@ -29,7 +29,7 @@ def serve(searcher) -> Iterator:
     yield with_settings
     for client in opened:
         client.close()
-        client.app.state.engine.close()
+        client.app.state.service.close()
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def target(tmp_path_factory):
     client = AsgiClient(app, bearer("w"))
     yield client
     client.close()
-    app.state.engine.close()
+    app.state.service.close()
 
 
 def check(response) -> None:

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from diptych._core.errors import DataError
-from diptych.serving.problems import without_places
-from diptych.serving.rates import Buckets
-from diptych.serving.routes.media import SHOWN
+from diptych.serving.errors import without_places
+from diptych.serving.routes.items import SHOWN
+from diptych.serving.security import Buckets
 from serving.coloured_shapes import Shape, picture
 
 WORDS = {"parts": [{"kind": "text", "text": "red"}]}

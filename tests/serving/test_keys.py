@@ -6,7 +6,7 @@ import pytest
 
 from diptych._core.errors import ConfigError
 from diptych.serving import ServingSettings
-from diptych.serving import keys as keys_module
+from diptych.serving import security as keys_module
 from serving.asgi_client import bearer
 
 READS = ["/v1/info", "/v1/search?q=red", "/v1/items", "/v1/items/image:red-circle-train", "/v1/projection", "/metrics"]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from diptych.serving import ServingSettings, create_app
-from diptych.serving.rates import Buckets, client_of
+from diptych.serving.security import Buckets, client_of
 from serving import fake_searcher
 from serving.asgi_client import bearer
 from serving.coloured_shapes import Shape, picture

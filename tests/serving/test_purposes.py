@@ -30,7 +30,7 @@ def client(folder):
     opened = AsgiClient(app)
     yield opened
     opened.close()
-    app.state.engine.close()
+    app.state.service.close()
 
 
 def scores(response) -> dict[str, float]:
@@ -78,4 +78,4 @@ def test_what_no_index_has_is_invalid_and_what_this_one_lacks_refused(client, fo
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
     assert "has no partner space" in refused.json()["error"]["message"]
     alone.close()
-    app.state.engine.close()
+    app.state.service.close()

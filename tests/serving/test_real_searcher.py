@@ -23,7 +23,7 @@ def client(built):
     opened = AsgiClient(app, bearer("w"))
     yield opened
     opened.close()
-    app.state.engine.close()
+    app.state.service.close()
 
 
 def labels(response) -> list[str]:
@@ -94,4 +94,4 @@ def test_an_index_that_is_only_read_cannot_be_written(built) -> None:
         assert reader("GET", "/v1/search?q=red").status_code == 200
     finally:
         reader.close()
-        app.state.engine.close()
+        app.state.service.close()

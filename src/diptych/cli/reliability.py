@@ -14,10 +14,9 @@ from diptych.cli.options import AsJson
 from diptych.cli.saying import say
 from diptych.cli.tables import output_console
 from diptych.search import Calibration
-from diptych.search.building import CALIBRATION_FILE
+from diptych.search.build import CALIBRATION_FILE
 from diptych.search.calibration import read_calibration
-from diptych.search.reliability import TOP
-from diptych.search.reliability_plot import draw_reliability
+from diptych.search.reliability import TOP, draw_reliability
 
 
 def reliability(

@@ -11,7 +11,7 @@ from rich.console import Console
 from diptych._core.errors import ConfigError
 from diptych.cli.saying import say
 from diptych.cli.search import ServerUrl
-from diptych.search.keeper import URL_VARIABLE
+from diptych.search.engine_location import URL_VARIABLE
 from diptych.up.http_client import shown_address
 
 

@@ -12,10 +12,10 @@ from diptych.export.card_page import limits
 from diptych.export.pipeline_export import OF_THE_MACHINE, without_folders
 from diptych.methods import Method, entry, load_model, model_fingerprint, names
 from diptych.methods.exported import DOCUMENT, ExportedModel
-from diptych.search.building import CALIBRATION_FILE, MODEL_FOLDER
+from diptych.search.build import CALIBRATION_FILE, MODEL_FOLDER
 from diptych.search.calibration import read_calibration
-from diptych.search.description import Description, describe_dataset
-from diptych.search.keeper import Keeper
+from diptych.search.engine_location import EngineLocation
+from diptych.search.index_folder import Description, describe_dataset
 
 _MEASURES = ("map", "map_ci95", "map@50", "map@50_ci95", "chance")
 _COUNTS = ("queries", "gallery")
@@ -141,7 +141,7 @@ def _data(model: Method, dataset: Dataset | None, about: Description | None) -> 
     fitted_on, record = model.record_["dataset"], model.record_
     same = dataset is not None and dataset.fingerprint == fitted_on["fingerprint"]
     if dataset is not None and same:
-        about = describe_dataset(dataset, model.modalities, dataset.path, Keeper())
+        about = describe_dataset(dataset, model.modalities, dataset.path, EngineLocation())
     known = about is not None and about.dataset["fingerprint"] == fitted_on["fingerprint"]
     return {
         **fitted_on,

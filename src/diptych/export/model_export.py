@@ -31,7 +31,7 @@ from diptych.methods.exported import (
     is_exported,
     load_exported,
 )
-from diptych.search.one_space import compares_codes, whole_purpose
+from diptych.search.spaces import compares_codes, whole_purpose
 
 _COMPARED = 8
 

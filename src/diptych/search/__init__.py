@@ -1,12 +1,15 @@
 """Search: from a model and a dataset to an index, and from words and pictures to what belongs to them."""
 
 from diptych.media import THUMBNAIL_TYPE
-from diptych.search.building import Built, build_index
-from diptych.search.calibration import Calibration, calibrate
+from diptych.search.build import Built, build_index
+from diptych.search.calibration import Calibration
+from diptych.search.calibrator import calibrate
 from diptych.search.entries import entry_id
-from diptych.search.queries import MODES, Answer, Hit, Mode, NewItem, Query, QueryPart, Why
+from diptych.search.hits import Answer, Hit, Why
+from diptych.search.query import MODES, Mode, Query, QueryPart
 from diptych.search.reliability import reliability
 from diptych.search.searcher import Searcher
+from diptych.search.writer import NewItem
 
 __all__ = [
     "MODES",

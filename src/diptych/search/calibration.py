@@ -1,30 +1,68 @@
 """How cosines become probabilities, for each pair of modalities: learned from validation items, judged on test."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from diptych._core.arrays import Floats, Singles
 from diptych._core.files import read_json, write_json
-from diptych._core.progress import Progress, silent
-from diptych._core.seeding import generator
-from diptych.data import Dataset, Labels, Partition
-from diptych.methods import Method
-from diptych.methods.purposes import Purpose
-from diptych.search.document_calibration import CosineLine, DocumentCalibration, best_side_pairs, fit_line
-from diptych.search.embedding import Direction
-from diptych.search.pairs import Side, draw_pairs
-from diptych.search.probability_map import ProbabilityMap, fit_map
-from diptych.search.reliability import judged
-from diptych.search.spaces import IndexSpaces
-from diptych.search.typed_queries import typed, typed_side
+from diptych.search.listing import Presence
+from diptych.search.probabilities import CosineLine, ProbabilityMap
+from diptych.search.query import Direction
+from diptych.search.ranking import Fusion
 
 Relevance = Literal["label", "document"]
-_MOST_ITEMS = 20_000
+
+
+@dataclass(frozen=True)
+class DocumentCalibration:
+    """How documents are ranked and judged for one purpose.
+
+    Attributes:
+        fusion: makes one score of the evidence for typed words.
+        typed: by mode, what that score means for typed words.
+        lines: by who asks and which side is compared, what a cosine is worth.
+        asked: by who asks, what the score of a document's best side means.
+        presence: tells whether anything in the index answers typed words; None where nothing could be learned.
+        facts: how it was learned and how it does on test items.
+    """
+
+    fusion: Fusion = field(default_factory=Fusion.prior)
+    typed: Mapping[str, ProbabilityMap] = field(default_factory=dict)
+    lines: Mapping[tuple[str, str], CosineLine] = field(default_factory=dict)
+    asked: Mapping[str, ProbabilityMap] = field(default_factory=dict)
+    presence: Presence | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def line(self, asker: str | None, gallery: str) -> CosineLine | None:
+        """What a cosine of a query with a side of an item is worth; None where nothing is known of that."""
+        return None if asker is None else self.lines.get((asker, gallery))
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "fusion": self.fusion.to_json(),
+            "typed": {mode: curve.to_json() for mode, curve in self.typed.items()},
+            "lines": [[asker, gallery, line.slope, line.intercept] for (asker, gallery), line in self.lines.items()],
+            "asked": {asker: curve.to_json() for asker, curve in self.asked.items()},
+            "presence": None if self.presence is None else self.presence.to_json(),
+            "facts": dict(self.facts),
+        }
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any] | None) -> "DocumentCalibration":
+        """What `to_json` wrote, or nothing, as earlier versions did."""
+        if not written:
+            return cls()
+        return cls(
+            Fusion.from_json(written["fusion"]),
+            {mode: ProbabilityMap.from_json(curve) for mode, curve in written["typed"].items()},
+            {(asker, gallery): CosineLine(slope, intercept) for asker, gallery, slope, intercept in written["lines"]},
+            {asker: ProbabilityMap.from_json(curve) for asker, curve in written["asked"].items()},
+            None if written["presence"] is None else Presence.from_json(written["presence"]),
+            written["facts"],
+        )
 
 
 @dataclass(frozen=True)
@@ -115,110 +153,9 @@ class Calibration:
         return known | {"purpose": self.purpose, "others": {name: each.to_json() for name, each in self.others.items()}}
 
 
-def calibrate(
-    model: Method,
-    dataset: Dataset,
-    *,
-    spaces: IndexSpaces | None = None,
-    entries: Mapping[str, int] | None = None,
-    seed: int = 0,
-    progress: Progress = silent,
-) -> Calibration:
-    """Learn the maps from the validation split, and judge them on the test split.
-
-    Two items belong together if they share a label, or, where no validation item has one, if they are of one document.
-    For the purpose "partner" they always have to be of one document. The share of items that share a label with a query
-    is taken to be in the index what it is in validation; of partners, the number is.
-
-    Args:
-        model: embeds the items.
-        dataset: the items.
-        spaces: of the index's vectors; there are maps for each purpose it can serve.
-        entries: how many items of each modality the index holds; as many as validation has, if left out.
-        seed: of what is drawn.
-        progress: told how far it is.
-    """
-    spaces = spaces or IndexSpaces()
-    splits = [_some_documents(dataset.split(name), seed) for name in ("val", "test")]
-    sides = [_sides(model, dataset, part, seed, spaces.embedded_for) for part in splits]
-    usual: Relevance = "label" if dataset.split("val").labels.is_labelled.any() else "document"
-    purposes = [spaces.purpose, *(name for name in spaces.purposes if name != spaces.purpose)]
-    made = []
-    for number, purpose in enumerate(purposes):
-        relevance: Relevance = "document" if purpose == "partner" else usual
-        learned, unseen = (
-            {
-                name: side.narrowed(spaces.columns(purpose)).judged_by(_judged(part, relevance))
-                for name, side in of.items()
-            }
-            for part, of in zip(splits, sides, strict=True)
-        )
-        work = _Work(learned, unseen, relevance, entries or {}, seed)
-        directions = list(product(learned, model.modalities))
-        for done, (query, gallery) in enumerate(directions, start=1):
-            work.learn(query, gallery)
-            progress("calibrating", number * len(directions) + done, len(purposes) * len(directions))
-        asked = {query: curve for query in learned if (curve := work.best_side(query, model.modalities)) is not None}
-        documents = DocumentCalibration(lines=work.lines, asked=asked)
-        made.append(Calibration(relevance, work.maps, work.facts, purpose, documents=documents))
-    return replace(made[0], others={each.purpose or "": each for each in made[1:]})
-
-
-@dataclass
-class _Work:
-    """The maps of one purpose on their way."""
-
-    learned: Mapping[str, Side]
-    unseen: Mapping[str, Side]
-    relevance: Relevance
-    entries: Mapping[str, int]
-    seed: int
-    maps: dict[tuple[str, str], ProbabilityMap] = field(default_factory=dict)
-    facts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    lines: dict[tuple[str, str], CosineLine] = field(default_factory=dict)
-
-    def learn(self, query: str, gallery: str) -> None:
-        """Learn the map of one direction from validation pairs and judge it on test pairs."""
-        asked, searched = self.learned[query], self.learned[gallery]
-        pairs = draw_pairs(asked, searched, generator(self.seed, "calibration", query, gallery))
-        curve = fit_map(pairs)
-        if curve is None:
-            return
-        self.maps[query, gallery] = self._in(curve, gallery, self.entries.get(gallery, len(searched)))
-        line = fit_line(pairs, self._growth(gallery, self.entries.get(gallery, len(searched))))
-        if line is not None:
-            self.lines[query, gallery] = line
-        self.facts[query, gallery] = {"pairs": len(pairs), "relevant_share": pairs.relevant_share}
-        if query not in self.unseen:
-            return
-        held_out = draw_pairs(
-            self.unseen[query], self.unseen[gallery], generator(self.seed, "reliability", query, gallery)
-        )
-        if held_out.tell_anything:
-            there = self._in(curve, gallery, len(self.unseen[gallery]))
-            self.facts[query, gallery]["test"] = judged(there, self.unseen[query], self.unseen[gallery], held_out)
-
-    def _in(self, curve: ProbabilityMap, gallery: str, items: int) -> ProbabilityMap:
-        """The map among so many items: of a class there are more in a larger gallery, of partners there are not."""
-        return curve if self.relevance == "label" else curve.in_gallery(self._growth(gallery, items))
-
-    def _growth(self, gallery: str, items: int) -> float:
-        return 1.0 if self.relevance == "label" else items / len(self.learned[gallery])
-
-    def best_side(self, query: str, galleries: Sequence[str]) -> ProbabilityMap | None:
-        """What the score of a document's best side means for queries of a kind."""
-        sides = {name: self.learned[name] for name in galleries if (query, name) in self.lines}
-        if not sides:
-            return None
-        random = generator(self.seed, "calibration", "documents", query)
-        lines = {name: self.lines[query, name] for name in sides}
-        partners = self.relevance == "document"
-        pairs = best_side_pairs(self.learned[query], sides, lines, random, partners=partners)
-        curve = fit_map(pairs)
-        if curve is None:
-            return None
-        growth = [self._growth(name, self.entries.get(name, len(sides[name]))) for name in sides]
-        return curve if self.relevance == "label" else curve.in_gallery(max(growth))
+def typed(modality: str) -> str:
+    """What words of a person are called among those who ask; no modality has a blank in its name."""
+    return f"typed {modality}"
 
 
 def write_calibration(calibration: Calibration, path: Path) -> None:
@@ -242,34 +179,3 @@ def _read(written: Mapping[str, Any]) -> Calibration:
     others = {name: _read(each) for name, each in written.get("others", {}).items()}
     documents = DocumentCalibration.from_json(written.get("documents"))
     return Calibration(written["relevance"], maps, facts, written.get("purpose"), others, documents)
-
-
-def _judged(part: Partition, relevance: Relevance) -> Partition:
-    """Items whose labels say what belongs together."""
-    return part if relevance == "label" else part.with_labels(Labels.from_identity(part.documents.tolist()))
-
-
-def _some_documents(part: Partition, seed: int) -> Partition:
-    """A split's items; of a very large one some documents, each whole."""
-    if len(part) <= _MOST_ITEMS:
-        return part
-    documents, counts = np.unique(part.documents, return_counts=True)
-    order = generator(seed, "calibration", "documents").permutation(len(documents))
-    enough = order[np.cumsum(counts[order]) <= _MOST_ITEMS]
-    return part.take(np.isin(part.documents, documents[enough]))
-
-
-def _sides(model: Method, dataset: Dataset, part: Partition, seed: int, purpose: Purpose) -> dict[str, Side]:
-    """Those who ask: the items of each modality, and words like those that people type."""
-    every = _judged(part, "document")  # of which each has a label
-    sides = {name: _side(model, every, name, purpose) for name in model.modalities}
-    words = {typed(name): typed_side(model, dataset, every, name, seed, purpose) for name in model.modalities}
-    return sides | {name: side for name, side in words.items() if side is not None}
-
-
-def _side(model: Method, part: Partition, modality: str, purpose: Purpose) -> Side:
-    having = part.having(modality)
-    if not len(having):
-        return Side(modality, np.zeros((0, 1)), having.labels, having.index)
-    codes = np.concatenate(list(model.embed_blocks(modality, having.blocks(modality), purpose)))
-    return Side.of(modality, having, codes)

@@ -1,7 +1,7 @@
 """From ranked documents to hits: their entries, what is known of them, and why they are there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,91 @@ import numpy as np
 from diptych.index import Index, Item
 from diptych.index.filters import In, Key
 from diptych.index.words import matched_words
-from diptych.search.embedding import Direction
 from diptych.search.entries import document_of, entry_id, likely_entries
-from diptych.search.fusion import EVIDENCE, TEXT, WORDS
-from diptych.search.listing import Lister
-from diptych.search.queries import Hit, Why
+from diptych.search.listing import EVIDENCE, TEXT, WORDS, Lister
+from diptych.search.query import Direction, EvidenceSide
 from diptych.search.ranking import Ranked
 
 _NO_MEDIA = object()
 _MOST_ENTRIES = 10_000
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why an item is a hit.
+
+    Attributes:
+        words: the typed words that stand in its text, as typed.
+        image: the cosine of the query with its image (the best of several); None if it has none or was not compared.
+        text: the cosine of the query with its text; None if it has none or was not compared.
+        bm25: how well the typed words match its text, between 0 and 1; None if no word does.
+        side: what contributed most; None where nothing was asked, as for an item fetched by its id.
+    """
+
+    words: tuple[str, ...] = ()
+    image: float | None = None
+    text: float | None = None
+    bm25: float | None = None
+    side: EvidenceSide | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One item found, or, where a query names a modality, one of its entries.
+
+    Attributes:
+        id: of its entry in the index: the image if it has one, else the text.
+        modality: of that entry.
+        score: how well it fits; hits are ordered by it, and scores of different queries are comparable.
+        probability: that it belongs to the query; None where nothing is known of that.
+        metadata: text, label, split, document, item, has_media and whatever else was given.
+        item: the item (document) it is.
+        entries: the ids of the item's entries by modality, as far as they are known.
+        why: why it is there.
+    """
+
+    id: str
+    modality: str
+    score: float
+    probability: float | None
+    metadata: dict[str, Any]
+    item: str = ""
+    entries: dict[str, str] = field(default_factory=dict)
+    why: Why = field(default_factory=Why)
+
+    @property
+    def has_media(self) -> bool:
+        """Whether there is an image to show."""
+        return bool(self.metadata.get("has_media"))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one query.
+
+    Attributes:
+        hits: best first.
+        closest: the best probability among the items of this page before `min_probability` cut; None if unknown.
+        seconds: what it took, embedding and all.
+        purpose: what was looked for; None where the index has a single space.
+        mode: by which evidence the hits were ranked; another than asked for where the index cannot do that.
+        ignored: the typed words that neither the text encoder nor the texts of the index know.
+        did_you_mean: the query with unknown words replaced by near ones of the index; None if there is nothing to say.
+        total: how many items can be paged through; None if unknown.
+        nothing_close: whether even the best hit of the query is not credible, so that the hits are merely the nearest.
+        corrected: whether the hits are those of `did_you_mean`: no text holds the words as typed.
+    """
+
+    hits: tuple[Hit, ...]
+    closest: float | None
+    seconds: float
+    purpose: str | None = None
+    mode: str = "vector"
+    ignored: tuple[str, ...] = ()
+    did_you_mean: str | None = None
+    total: int | None = None
+    nothing_close: bool = False
+    corrected: bool = False
 
 
 @dataclass(frozen=True)

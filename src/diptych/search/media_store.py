@@ -7,12 +7,17 @@ shown. So an item and its picture change at one moment, that of the index.
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from diptych._core.errors import DataError
+from diptych.data import Dataset, media_of
+from diptych.media import MediaSource, reopen_source, thumbnail
+from diptych.search.raw_embedder import LARGEST_FILE, decoded
 
 FILE = "media.sqlite"
 _TABLE = """
@@ -29,7 +34,7 @@ CREATE TABLE IF NOT EXISTS pictures (
 
 
 @dataclass(frozen=True)
-class StoredPicture:
+class StoredImage:
     """One picture.
 
     Attributes:
@@ -63,17 +68,17 @@ class MediaStore:
             if create:
                 self._connection.execute(_TABLE)
 
-    def put(self, pictures: Iterable[StoredPicture]) -> None:
+    def put(self, pictures: Iterable[StoredImage]) -> None:
         """Keep pictures, all or none; one that is there already is replaced."""
         rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in pictures]
         with _told(), self._lock, self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def get(self, id: str, hash: str) -> StoredPicture | None:
+    def get(self, id: str, hash: str) -> StoredImage | None:
         """One picture, if it is there."""
         with _told(), self._lock:
             row = self._connection.execute("SELECT * FROM pictures WHERE id = ? AND hash = ?", (id, hash)).fetchone()
-        return None if row is None else StoredPicture(*row)
+        return None if row is None else StoredImage(*row)
 
     def thumbnail(self, id: str, hash: str) -> bytes | None:
         """One thumbnail, without the rest."""
@@ -110,3 +115,107 @@ def _told() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise DataError(f"the pictures of the index cannot be read or written ({error}).") from None
+
+
+class Originals:
+    """Reads pictures where they were when the index was built; nothing is opened before it is asked for."""
+
+    def __init__(self, folder: Path, sources: Sequence[Mapping[str, Any]]) -> None:
+        self._folder = folder
+        self._sources = sources
+        self._opened: dict[int, MediaSource] = {}
+        self._lock = threading.Lock()
+
+    def read(self, source: int, name: str, hash: str) -> bytes | None:
+        """A picture's bytes; None if it is gone, or no longer the one that was indexed."""
+        try:
+            with self._lock:
+                opened = self._open(source)
+                place = opened.locate(name)
+                data = opened.read(place) if place.size <= LARGEST_FILE else b""
+        except (DataError, OSError, IndexError, KeyError):
+            return None
+        return data if content_hash(data) == hash else None
+
+    def close(self) -> None:
+        """Give back archives."""
+        with self._lock:
+            for source in self._opened.values():
+                source.close()
+            self._opened.clear()
+
+    def _open(self, number: int) -> MediaSource:
+        if number not in self._opened:
+            source = self._sources[number]
+            path = (self._folder / source["path"]).resolve()
+            if not path.exists():
+                raise DataError("the pictures are gone.")
+            self._opened[number] = reopen_source(path, source["kind"])
+        return self._opened[number]
+
+
+SOURCE_NUMBER = 0
+"""A dataset has one source of pictures."""
+_AT_ONCE = 64
+"""Originals that are held in memory before they are stored."""
+
+
+class ImageImporter:
+    """Reads pictures by the names a dataset gives them; the source refuses names that lead out of it."""
+
+    def __init__(self, source: MediaSource, store: MediaStore, *, keep_originals: bool = False) -> None:
+        self._source = source
+        self._store = store
+        self._keep_originals = keep_originals
+
+    def take(self, ids: Sequence[str], names: Sequence[str | None]) -> dict[str, str]:
+        """Store the thumbnails of some items.
+
+        Returns:
+            The hash of the picture by id, for those whose picture could be read.
+        """
+        owners: dict[str, list[str]] = {}
+        for id, name in zip(ids, names, strict=True):
+            if name is not None:
+                owners.setdefault(name, []).append(id)
+        hashes: dict[str, str] = {}
+        read = self._read(list(owners))
+        while some := list(islice(read, _AT_ONCE)):
+            pictures = [
+                StoredImage(id, content_hash(data), small, SOURCE_NUMBER, name, data if self._keep_originals else None)
+                for name, data, small in some
+                for id in owners[name]
+            ]
+            self._store.put(pictures)
+            hashes |= {picture.id: picture.hash for picture in pictures}
+        return hashes
+
+    def _read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes, bytes]]:
+        """The name, bytes and thumbnail of each picture that can be decoded, in the order that suits the source."""
+        places = []
+        for name in names:
+            try:
+                places.append((self._source.locate(name), name))
+            except DataError:
+                continue
+        name_of = {place.name: name for place, name in places}
+        for place in self._source.in_order([place for place, _ in places]):
+            try:
+                data = self._source.read(place) if place.size <= LARGEST_FILE else b""
+                yield name_of[place.name], data, thumbnail(decoded(data))
+            except (DataError, OSError):
+                continue
+
+
+@contextmanager
+def image_importer(
+    dataset: Dataset, store: MediaStore, *, keep_originals: bool = False
+) -> Iterator[ImageImporter | None]:
+    """Open a dataset's pictures; None where it knows none, or they have moved."""
+    try:
+        source = media_of(dataset)
+    except DataError:
+        yield None
+        return
+    with source:
+        yield ImageImporter(source, store, keep_originals=keep_originals)

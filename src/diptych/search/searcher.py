@@ -12,24 +12,22 @@ from diptych.index import Maker
 from diptych.media import THUMBNAIL_TYPE, media_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
-from diptych.search.answering import Answerer
-from diptych.search.building import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER
+from diptych.search.answers import Answerer
+from diptych.search.build import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER
 from diptych.search.calibration import Calibration, read_calibration
-from diptych.search.changing import Changer
-from diptych.search.description import Description
-from diptych.search.entries import DocumentCount
-from diptych.search.hits import plain_hits
-from diptych.search.keeper import Keeper
+from diptych.search.engine_location import EngineLocation
+from diptych.search.entries import DocumentCount, MetadataKeys
+from diptych.search.hits import Answer, Hit, plain_hits
+from diptych.search.index_folder import Description
 from diptych.search.listing import Lister
-from diptych.search.media_store import MediaStore, StoredPicture
-from diptych.search.metadata_keys import MetadataKeys
-from diptych.search.originals import Originals
+from diptych.search.media_store import MediaStore, Originals, StoredImage
 from diptych.search.projection import living_points
-from diptych.search.queries import MODES, Answer, Hit, Mode, NewItem, Query, QueryPart
-from diptych.search.raw_parts import RawParts, medium_of
+from diptych.search.query import MODES, Mode, Query, QueryPart
+from diptych.search.raw_embedder import RawEmbedder, medium_of
 from diptych.search.spaces import IndexSpaces
+from diptych.search.suggestions import Suggester
 from diptych.search.texts import Texts, TextsPlan, open_texts
-from diptych.search.wording import Wording
+from diptych.search.writer import IndexWriter, NewItem
 
 _List = list
 """`Searcher.list` hides the name inside the class."""
@@ -49,19 +47,21 @@ class Searcher:
         self._maker = Maker(fingerprint, self._model.record_.get("pipeline") or "")
         self._calibration = read_calibration(folder / CALIBRATION_FILE)
         self._spaces = IndexSpaces.from_json(self._description.spaces)
-        self._raw = RawParts(self._model, folder, self._spaces.embedded_for)
+        self._raw = RawEmbedder(self._model, folder, self._spaces.embedded_for)
         self._writable = writable
         known = self._description
-        keeper = Keeper.found(known.engine, url, known.place, known.url)
+        location = EngineLocation.found(known.engine, url, known.place, known.url)
         with ExitStack() as opened:
             self._store = MediaStore(folder / MEDIA_FOLDER, writable=writable)
             opened.callback(self._store.close)
             self._originals = Originals(folder, known.sources)
             opened.callback(self._originals.close)
-            self._index = opened.enter_context(keeper.open(folder, self._maker, writable=writable))
+            self._index = opened.enter_context(location.open(folder, self._maker, writable=writable))
             plan = TextsPlan.from_json(known.texts)
             self._texts = (
-                None if plan is None else Texts(plan, open_texts(plan, keeper, folder, self._maker, writable=writable))
+                None
+                if plan is None
+                else Texts(plan, open_texts(plan, location, folder, self._maker, writable=writable))
             )
             if self._texts is not None:
                 opened.enter_context(self._texts.index)
@@ -71,7 +71,7 @@ class Searcher:
         lister = Lister(self._index, self._texts, self._maker, self._spaces)
         of_text = [name for name in self._model.modalities if medium_of(self._model, name) == "text"]
         text_modality = of_text[0] if len(of_text) == 1 else None
-        self._wording = Wording(self._raw, text_modality, self._texts, tuple(known.classes))
+        self._wording = Suggester(self._raw, text_modality, self._texts, tuple(known.classes))
         self._documents = DocumentCount(self._index, known.entries, known.documents, own_documents=known.own_documents)
         self._keys = MetadataKeys(folder, self._index, known.keys)
         self._answerer = Answerer(
@@ -217,13 +217,13 @@ class Searcher:
             items: what to add.
             replace: whether an item of the same id is replaced; else it is an error.
         """
-        done = self._changer().add(items, replace=replace)
+        done = self._writer().add(items, replace=replace)
         self._keys.note(key for item in items for key in item.metadata)
         return done
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove items; ids that are not there are passed over. Returns how many were there."""
-        return self._changer().remove(ids)
+        return self._writer().remove(ids)
 
     def info(self) -> dict[str, Any]:
         """What the index is: modalities are counted now, classes and splits were counted when it was built."""
@@ -280,16 +280,16 @@ class Searcher:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _changer(self) -> Changer:
+    def _writer(self) -> IndexWriter:
         if not self._writable:
             raise ConfigError("this index is open for reading only; open it for writing to change it.")
-        return Changer(self._index, self._raw, self._store, self._maker, self._spaces, self._texts)
+        return IndexWriter(self._index, self._raw, self._store, self._maker, self._spaces, self._texts)
 
     def _picture_of(self, id: str) -> str | None:
         item = self._index.get([id])[0]
         return None if item is None else item.metadata.get("media")
 
-    def _original(self, stored: StoredPicture) -> bytes | None:
+    def _original(self, stored: StoredImage) -> bytes | None:
         if stored.original is not None or stored.source is None or stored.name is None:
             return stored.original
         return self._originals.read(stored.source, stored.name, stored.hash)

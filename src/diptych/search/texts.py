@@ -21,8 +21,8 @@ from diptych.index.bm25 import idf
 from diptych.index.checks import is_plain
 from diptych.index.words import matched_words
 from diptych.methods import Method
-from diptych.search.keeper import Keeper
-from diptych.search.raw_parts import RawParts
+from diptych.search.engine_location import EngineLocation
+from diptych.search.raw_embedder import RawEmbedder
 
 FOLDER = "texts"
 _PAGE = 1_000
@@ -79,7 +79,7 @@ class TextsPlan:
         return cls(**written) if written else None
 
 
-def plan_texts(model: Method, keeper: Keeper) -> TextsPlan | None:
+def plan_texts(model: Method, location: EngineLocation) -> TextsPlan | None:
     """The texts that an index of a model can hold; None where the model reads no texts, or several kinds of them."""
     if model.pipeline_folder is None:
         return None
@@ -87,22 +87,22 @@ def plan_texts(model: Method, keeper: Keeper) -> TextsPlan | None:
     if len(names) != 1:
         return None
     columns = text_encoder_columns(model.pipeline.of(names[0])) or slice(0, 0)
-    mine = keeper.for_texts()
+    mine = location.for_texts()
     return TextsPlan(names[0], columns.start, columns.stop, mine.engine, mine.place)
 
 
-def create_texts(plan: TextsPlan, keeper: Keeper, folder: Path, maker: Maker) -> Index:
+def create_texts(plan: TextsPlan, location: EngineLocation, folder: Path, maker: Maker) -> Index:
     """Make the empty index of the texts."""
-    return _keeper(plan, keeper).create(folder / FOLDER, Identity(maker, plan.dimension), words=True)
+    return _location(plan, location).create(folder / FOLDER, Identity(maker, plan.dimension), words=True)
 
 
-def open_texts(plan: TextsPlan, keeper: Keeper, folder: Path, maker: Maker, *, writable: bool) -> Index:
+def open_texts(plan: TextsPlan, location: EngineLocation, folder: Path, maker: Maker, *, writable: bool) -> Index:
     """Open the index of the texts."""
-    return _keeper(plan, keeper).open(folder / FOLDER, maker, writable=writable)
+    return _location(plan, location).open(folder / FOLDER, maker, writable=writable)
 
 
-def _keeper(plan: TextsPlan, main: Keeper) -> Keeper:
-    return Keeper(plan.engine, main.url if plan.place else None, plan.place)
+def _location(plan: TextsPlan, main: EngineLocation) -> EngineLocation:
+    return EngineLocation(plan.engine, main.url if plan.place else None, plan.place)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Texts:
         matched = [sum(tells.get(word, 0.0) for word in _as_typed(words, text, typed)) for text in texts]
         return np.array([0 < _ALL * whole <= found for found in matched], np.bool_)
 
-    def repair(self, main: Index, raw: RawParts) -> int:
+    def repair(self, main: Index, raw: RawEmbedder) -> int:
         """Bring the texts in step with the main index where an interruption left them apart.
 
         Returns:
@@ -157,7 +157,7 @@ class Texts:
             self.match(differing[start : start + _PAGE], main, raw)
         return len(differing)
 
-    def match(self, ids: Sequence[str], main: Index, raw: RawParts) -> None:
+    def match(self, ids: Sequence[str], main: Index, raw: RawEmbedder) -> None:
         """Make the texts of some entries what the main index says they are."""
         found = [item for item in main.get(ids) if item is not None and item.modality == self.plan.modality]
         present = {item.id for item in found}

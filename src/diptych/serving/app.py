@@ -7,17 +7,14 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from diptych.search import Searcher
-from diptych.serving.bodies import BodyLimit
-from diptych.serving.engine import Engine
-from diptych.serving.guarding import Guard
-from diptych.serving.hosts import HostCheck
-from diptych.serving.keys import Keys
-from diptych.serving.metrics import Measure, Metrics
+from diptych.serving.errors import add_handlers
+from diptych.serving.metrics import Metrics, MetricsMiddleware
+from diptych.serving.middleware import BodyLimitMiddleware, ErrorMiddleware, HostMiddleware, RateLimitMiddleware
 from diptych.serving.openapi import describe
-from diptych.serving.page_files import add_page
-from diptych.serving.problems import add_handlers
-from diptych.serving.rates import RateLimit
 from diptych.serving.routes import ROUTERS
+from diptych.serving.routes.page import add_page
+from diptych.serving.security import Keys
+from diptych.serving.service import SearchService
 from diptych.serving.settings import ServingSettings
 
 
@@ -30,12 +27,12 @@ def create_app(searcher: Searcher, settings: ServingSettings | None = None) -> F
     """
     settings = settings or ServingSettings()
     metrics = Metrics()
-    engine = Engine(searcher, settings, metrics)
+    service = SearchService(searcher, settings, metrics)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        engine.close()
+        service.close()
 
     # The usual pages of documentation load programs from elsewhere; the document itself is enough.
     app = FastAPI(
@@ -46,7 +43,7 @@ def create_app(searcher: Searcher, settings: ServingSettings | None = None) -> F
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.state.engine, app.state.settings, app.state.metrics = engine, settings, metrics
+    app.state.service, app.state.settings, app.state.metrics = service, settings, metrics
     app.state.keys, app.state.projection = Keys(settings), None
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     for router in ROUTERS:
@@ -55,16 +52,16 @@ def create_app(searcher: Searcher, settings: ServingSettings | None = None) -> F
     add_handlers(app)
     # The one added last stands outermost.
     app.add_middleware(
-        BodyLimit,
+        BodyLimitMiddleware,
         max_bytes=settings.max_body_bytes,
         max_json_bytes=settings.max_json_bytes,
         max_bytes_together=settings.max_bodies_bytes,
         timeout_s=settings.body_timeout_s,
     )
     if settings.rate_here is not None:
-        app.add_middleware(RateLimit, rate=settings.rate_here)
+        app.add_middleware(RateLimitMiddleware, rate=settings.rate_here)
     if settings.read_key is None:
-        app.add_middleware(HostCheck, names=settings.allow_hosts)
-    app.add_middleware(Guard)
-    app.add_middleware(Measure, metrics=metrics)
+        app.add_middleware(HostMiddleware, names=settings.allow_hosts)
+    app.add_middleware(ErrorMiddleware)
+    app.add_middleware(MetricsMiddleware, metrics=metrics)
     return app

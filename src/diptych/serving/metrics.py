@@ -49,7 +49,7 @@ class Metrics:
         return generate_latest(registry)
 
 
-class Measure:
+class MetricsMiddleware:
     """Counts and times requests by route; addresses that lead nowhere share one name, whatever strangers try."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:

@@ -1,14 +1,23 @@
 """The description of the interface, with the bodies that are read by hand."""
 
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Path
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from diptych.serving.schemas import AddRequest, ItemBody, ItemForm, SearchForm, SearchRequest, UploadRequest
+from diptych.serving.schemas import (
+    LONGEST_ID,
+    AddRequest,
+    ErrorBody,
+    ItemBody,
+    ItemForm,
+    SearchForm,
+    SearchRequest,
+    UploadRequest,
+)
 
 _BODIES = (SearchRequest, UploadRequest, SearchForm, AddRequest, ItemBody, ItemForm)
 _PLACE = "#/components/schemas/{model}"
@@ -34,3 +43,30 @@ def describe(app: FastAPI) -> dict[str, Any]:
             document["components"]["schemas"].pop(unused, None)
         app.openapi_schema = document
     return app.openapi_schema
+
+
+_MEANINGS = {
+    400: "The request cannot be read.",
+    401: "A key is missing or wrong.",
+    403: "Writes are off, or the key may not write.",
+    404: "There is no such item.",
+    408: "The request did not arrive in time.",
+    409: "An item of this id is there already.",
+    413: "Too many bytes or pixels.",
+    421: "The server does not answer to this name.",
+    415: "The body is neither JSON nor a form.",
+    422: "Something in the request is wrong; the message says what.",
+    429: "Too many requests.",
+    500: "The server failed.",
+    503: "Too many queries wait, or the server is not ready.",
+}
+_BODY, _ANY = (400, 408, 413, 415), (401, 421, 422, 429, 500, 503)
+
+
+def errors(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The errors of a route for its documentation, those that any route may give included."""
+    chosen = sorted({*statuses, *_ANY, *(_BODY if body else ())})
+    return {status: {"model": ErrorBody, "description": _MEANINGS[status]} for status in chosen}
+
+
+ItemId = Annotated[str, Path(min_length=1, max_length=LONGEST_ID, description="An item's id.")]

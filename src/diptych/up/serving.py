@@ -12,9 +12,9 @@ import uvicorn
 from diptych._core.errors import ConfigError, DataError
 from diptych.search import NewItem, Searcher
 from diptych.serving import ServingSettings, create_app
-from diptych.serving.engine import Engine
-from diptych.serving.problems import Problem
+from diptych.serving.errors import Problem
 from diptych.serving.process import give_memory_back, server_options
+from diptych.serving.service import SearchService
 
 T = TypeVar("T")
 _START_S, _WRITE_S, _END_S = 120.0, 600.0, 30.0
@@ -23,16 +23,16 @@ _START_S, _WRITE_S, _END_S = 120.0, 600.0, 30.0
 class ServedIndex:
     """An index behind a running server, changed by the same road as by its API: one write at a time."""
 
-    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
-        self._engine, self._loop = engine, loop
+    def __init__(self, service: SearchService, loop: asyncio.AbstractEventLoop) -> None:
+        self._service, self._loop = service, loop
 
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
         """Embed and add items, all or none."""
-        return self._done(self._engine.add(items, replace=replace))
+        return self._done(self._service.add(items, replace=replace))
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove entries; ids that are not there are passed over."""
-        return self._done(self._engine.remove(ids)) if ids else 0
+        return self._done(self._service.remove(ids)) if ids else 0
 
     def _done(self, work: Coroutine[Any, Any, T]) -> T:
         try:
@@ -57,7 +57,7 @@ class Server(uvicorn.Server):
     def index(self) -> ServedIndex:
         """The index that is served, once the server is ready."""
         assert self._loop is not None, "the server is not ready"
-        return ServedIndex(self._app.state.engine, self._loop)
+        return ServedIndex(self._app.state.service, self._loop)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""

@@ -1,7 +1,7 @@
 """What the server answers, one file for each kind of address."""
 
-from diptych.serving.routes import explore, health, items, media, search
+from diptych.serving.routes import explore, items, operations, search
 
-ROUTERS = (search.router, items.router, media.router, explore.router, health.router)
+ROUTERS = (search.router, items.router, items.media_router, explore.router, operations.router)
 
 __all__ = ["ROUTERS"]

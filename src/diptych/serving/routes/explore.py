@@ -6,10 +6,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from diptych.search import Searcher
-from diptych.serving.keys import MAY_READ, keys_of
-from diptych.serving.problems import Problem
-from diptych.serving.routes.answers import engine_of, errors, settings_of
+from diptych.serving.errors import Problem
+from diptych.serving.openapi import errors
 from diptych.serving.schemas import Info, Limits, Projection
+from diptych.serving.security import MAY_READ, keys_of
+from diptych.serving.service import service_of, settings_of
 
 router = APIRouter(prefix="/v1", tags=["explore"], dependencies=[MAY_READ])
 _MOST_POINTS = 20_000
@@ -26,16 +27,16 @@ async def info(request: Request) -> Info:
         max_pixels=settings.max_pixels,
         max_results=settings.max_results,
     )
-    return Info(**{**await engine_of(request).info(), "limits": limits})
+    return Info(**{**await service_of(request).info(), "limits": limits})
 
 
 @router.get("/projection", responses=errors(404), response_model=Projection)
 async def projection(request: Request) -> Response:
     """All items in two dimensions, near those they are like."""
-    engine = engine_of(request)
+    service = service_of(request)
     kept = request.app.state.projection
-    if kept is None or kept[0] != engine.writes:
-        kept = engine.writes, await engine.read(_packed_projection)
+    if kept is None or kept[0] != service.writes:
+        kept = service.writes, await service.read(_packed_projection)
         request.app.state.projection = kept
     if kept[1] is None:
         raise Problem(404, "no_projection", "this index was made without a projection.")

@@ -1,15 +1,17 @@
-"""The items of the index: list, get, add, replace, delete."""
+"""The items of the index: list, get, add, replace, delete; and their images."""
 
-from typing import Annotated
+import hashlib
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
 
 from diptych._core.errors import DataError
-from diptych.serving.keys import MAY_READ, MAY_WRITE
-from diptych.serving.openapi import body_of
-from diptych.serving.problems import Problem, not_found
-from diptych.serving.reading import item_in, items_in
-from diptych.serving.routes.answers import ItemId, engine_of, errors, settings_of
+from diptych.media import media_type
+from diptych.serving.errors import Problem, not_found
+from diptych.serving.openapi import ItemId, body_of, errors
+from diptych.serving.requests import item_in, items_in
+from diptych.serving.responses import item_list, item_out
 from diptych.serving.schemas import (
     LONGEST_ID,
     AddRequest,
@@ -22,7 +24,8 @@ from diptych.serving.schemas import (
     Strict,
     Where,
 )
-from diptych.serving.showing import shown_item, shown_list
+from diptych.serving.security import MAY_READ, MAY_WRITE
+from diptych.serving.service import service_of, settings_of
 
 router = APIRouter(prefix="/v1/items", tags=["items"])
 _reads, _writes = [MAY_READ], [MAY_WRITE]
@@ -40,10 +43,10 @@ class ListQuery(Strict):
 @router.get("", responses=errors(), dependencies=_reads)
 async def list_items(request: Request, query: Annotated[ListQuery, Query()]) -> ItemList:
     """Items in the order of their ids, a page at a time."""
-    found = await engine_of(request).read(
+    found = await service_of(request).read(
         lambda searcher: searcher.list(where=query.where, modality=query.modality, after=query.after, limit=query.limit)
     )
-    return shown_list(found, query.limit)
+    return item_list(found, query.limit)
 
 
 @router.post(
@@ -55,13 +58,13 @@ async def list_items(request: Request, query: Annotated[ListQuery, Query()]) -> 
 )
 async def add_items(request: Request) -> Changed:
     """Add items, all or none."""
-    engine = engine_of(request)
+    service = service_of(request)
     items, replace = await items_in(request, settings_of(request))
     try:
-        return Changed(count=await engine.add(items, replace=replace))
+        return Changed(count=await service.add(items, replace=replace))
     except DataError as error:
         for item in items if not replace else ():
-            if await engine.read(lambda searcher, id=item.id: searcher.get(id)) is not None:  # type: ignore[misc]
+            if await service.read(lambda searcher, id=item.id: searcher.get(id)) is not None:  # type: ignore[misc]
                 raise Problem(409, "exists", f"there is an item {item.id[:200]!r} already; replace it.") from None
         raise error
 
@@ -69,10 +72,10 @@ async def add_items(request: Request) -> Changed:
 @router.get("/{id:path}", responses=errors(404), dependencies=_reads)
 async def get_item(id: ItemId, request: Request) -> ItemOut:
     """One item."""
-    found = await engine_of(request).read(lambda searcher: searcher.get(id))
+    found = await service_of(request).read(lambda searcher: searcher.get(id))
     if found is None:
         raise not_found(id)
-    return shown_item(found)
+    return item_out(found)
 
 
 @router.put(
@@ -84,13 +87,63 @@ async def get_item(id: ItemId, request: Request) -> ItemOut:
 async def put_item(id: ItemId, request: Request) -> Changed:
     """Give an item this content, whether it is there already or not."""
     item = await item_in(request, id, settings_of(request))
-    return Changed(count=await engine_of(request).add([item], replace=True))
+    return Changed(count=await service_of(request).add([item], replace=True))
 
 
 @router.delete("/{id:path}", responses=errors(403, 404), dependencies=_writes)
 async def delete_item(id: ItemId, request: Request) -> Changed:
     """Delete an item."""
-    count = await engine_of(request).remove([id])
+    count = await service_of(request).remove([id])
     if not count:
         raise not_found(id)
     return Changed(count=count)
+
+
+media_router = APIRouter(prefix="/v1", tags=["media"], dependencies=[MAY_READ])
+
+SHOWN = frozenset({"image/avif", "image/bmp", "image/gif", "image/jpeg", "image/png", "image/webp"})
+"""What a browser may show. All else, drawings that can carry programs included, is only handed over as a file."""
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cache-Control": "private, max-age=300",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+
+
+@media_router.get(
+    "/media/{id:path}",
+    responses=errors(404)
+    | {
+        200: {"content": dict.fromkeys([*sorted(SHOWN), "application/octet-stream"], _BINARY)},
+        304: {"description": "As it was."},
+    },
+    response_class=Response,
+)
+async def media(
+    id: ItemId,
+    request: Request,
+    size: Annotated[Literal["thumbnail", "original"], Query()] = "thumbnail",
+) -> Response:
+    """An item's picture, small or as it came."""
+    service = service_of(request)
+    if size == "original":
+        found = await service.read(lambda searcher: searcher.original(id))
+    else:
+        small = await service.read(lambda searcher: searcher.thumbnail(id))
+        found = None if small is None else (small, media_type(small))
+    if found is None:
+        raise not_found(id)
+    return _as_media(*found, request.headers.get("if-none-match"))
+
+
+def _as_media(data: bytes, kind: str, known: str | None) -> Response:
+    mark = f'"{hashlib.blake2b(data, digest_size=12).hexdigest()}"'
+    headers = _HEADERS | {"ETag": mark}
+    if known == mark:
+        return Response(status_code=304, headers=headers)
+    if kind not in SHOWN:
+        kind = "application/octet-stream"
+        headers |= {"Content-Disposition": "attachment"}
+    return Response(data, media_type=kind, headers=headers)

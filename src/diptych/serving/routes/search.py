@@ -6,11 +6,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from diptych.search import QueryPart
-from diptych.serving.keys import MAY_READ, NEEDS_KEY, check_reader
-from diptych.serving.openapi import body_of
-from diptych.serving.problems import not_found
-from diptych.serving.reading import asked_in, query_of
-from diptych.serving.routes.answers import ItemId, engine_of, errors, settings_of
+from diptych.serving.errors import not_found
+from diptych.serving.openapi import ItemId, body_of, errors
+from diptych.serving.requests import query_in, query_of
+from diptych.serving.responses import answer_response
 from diptych.serving.schemas import (
     LONGEST_PREFIX,
     LONGEST_TEXT,
@@ -22,7 +21,8 @@ from diptych.serving.schemas import (
     Strict,
     Suggestions,
 )
-from diptych.serving.showing import shown_answer
+from diptych.serving.security import MAY_READ, NEEDS_KEY, check_reader
+from diptych.serving.service import service_of, settings_of
 
 router = APIRouter(prefix="/v1", tags=["search"])
 
@@ -44,7 +44,7 @@ class SuggestQuery(Strict):
 async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) -> Response:
     """Search by words."""
     asked = query_of((QueryPart("text", query.q),), query, settings_of(request))
-    return shown_answer(await engine_of(request).search(asked))
+    return answer_response(await service_of(request).search(asked))
 
 
 @router.post(
@@ -56,20 +56,20 @@ async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) 
 async def search(request: Request) -> Response:
     """Search by words, pictures and items together, each with a weight."""
     check_reader(request)
-    return shown_answer(await engine_of(request).search(await asked_in(request, settings_of(request))))
+    return answer_response(await service_of(request).search(await query_in(request, settings_of(request))))
 
 
 @router.get("/similar/{id:path}", responses=errors(404), dependencies=[MAY_READ], response_model=SearchAnswer)
 async def similar(id: ItemId, request: Request, query: Annotated[Options, Query()]) -> Response:
     """More like an item, the item itself left out."""
-    engine = engine_of(request)
-    if await engine.read(lambda searcher: searcher.get(id)) is None:
+    service = service_of(request)
+    if await service.read(lambda searcher: searcher.get(id)) is None:
         raise not_found(id)
     asked = query_of((QueryPart("item", id),), query, settings_of(request))
-    return shown_answer(await engine.search(asked))
+    return answer_response(await service.search(asked))
 
 
 @router.get("/suggest", responses=errors(), dependencies=[MAY_READ])
 async def suggest(request: Request, query: Annotated[SuggestQuery, Query()]) -> Suggestions:
     """Complete the word that is being typed by words of the index, the most frequent first."""
-    return Suggestions(suggestions=await engine_of(request).suggest(query.q, query.limit))
+    return Suggestions(suggestions=await service_of(request).suggest(query.q, query.limit))

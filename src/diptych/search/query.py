@@ -1,21 +1,97 @@
-"""Turn the parts of many queries into one vector each, embedding what is alike together."""
+"""What is asked, and what is answered."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.index import Index, Item
-from diptych.methods.purposes import Purpose
+from diptych.methods.purposes import PURPOSES, Purpose
 from diptych.search.entries import document_of
-from diptych.search.queries import Query, QueryPart
-from diptych.search.raw_parts import RawParts
+from diptych.search.raw_embedder import RawEmbedder
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import TextsPlan
+
+PartKind = Literal["text", "image", "item"]
+PART_KINDS: tuple[PartKind, ...] = ("text", "image", "item")
+LARGEST_WEIGHT = 1e6
+
+Mode = Literal["hybrid", "vector", "lexical"]
+MODES: tuple[Mode, ...] = ("hybrid", "vector", "lexical")
+EvidenceSide = Literal["words", "image", "text"]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPart:
+    """One ingredient of a query.
+
+    Attributes:
+        kind: what `value` is.
+        value: words; a picture as the bytes of a file, as a path or decoded; the id of an item of the index.
+        weight: how much it counts; a negative one leads away from it.
+    """
+
+    kind: PartKind
+    value: "str | bytes | Path | ImageArray"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question, whole.
+
+    Attributes:
+        parts: what to look for; items named here are left out of the answer.
+        into: the modality whose entries are the hits; None: a hit is an item with all its sides.
+        k: how many results.
+        offset: leave out so many of the best.
+        where: only items that meet this condition.
+        min_probability: only items that belong with at least this probability.
+        purpose: what the query looks for, where the index has several spaces: things of its kind ("class"), the very
+            item it describes ("partner"), or anything alike ("both"); "auto" takes
+            "partner" for words that ask for items, and "both" otherwise.
+        mode: by which evidence typed words are ranked: embeddings and matching words ("hybrid"), embeddings alone
+            ("vector"), matching words alone ("lexical").
+        correct: whether misspelled words are corrected where the query as typed finds nothing close, or all are.
+    """
+
+    parts: tuple[QueryPart, ...]
+    into: str | None = None
+    k: int = 10
+    offset: int = 0
+    where: str | None = None
+    min_probability: float = 0.0
+    purpose: Purpose = "auto"
+    mode: Mode = "hybrid"
+    correct: bool = True
+
+    def check(self) -> None:
+        """Refuse what no query can be; words, pictures and ids are looked at when they are embedded."""
+        if not self.parts:
+            raise ConfigError("the query is empty; give words, a picture or an item.")
+        for part in self.parts:
+            if part.kind not in PART_KINDS:
+                raise ConfigError(f"a query's part is of kind {part.kind!r}; choose one of {', '.join(PART_KINDS)}.")
+            if not abs(part.weight) <= LARGEST_WEIGHT:
+                raise ConfigError(
+                    f"a weight is {part.weight}; it must lie between -{LARGEST_WEIGHT:g} and its opposite."
+                )
+        if self.k < 1:
+            raise ConfigError(f"k is {self.k}; ask for at least one result.")
+        if self.offset < 0:
+            raise ConfigError(f"offset is {self.offset}; it must be zero or positive.")
+        if not 0 <= self.min_probability <= 1:
+            raise ConfigError(f"min_probability is {self.min_probability}; it must lie between 0 and 1.")
+        if self.purpose not in PURPOSES:
+            raise ConfigError(f"the purpose is {self.purpose!r:.60}; choose one of {', '.join(PURPOSES)}.")
+        if self.mode not in MODES:
+            raise ConfigError(f"the mode is {self.mode!r:.60}; choose one of {', '.join(MODES)}.")
+
 
 _NOTHING = 1e-6
 
@@ -69,7 +145,7 @@ class _Part:
 
 
 def directions(
-    index: Index, raw: RawParts, spaces: IndexSpaces, texts: TextsPlan | None, queries: Sequence[Query]
+    index: Index, raw: RawEmbedder, spaces: IndexSpaces, texts: TextsPlan | None, queries: Sequence[Query]
 ) -> list[Direction | DiptychError]:
     """The direction of each query, or what is wrong with it; a bad query spoils no other."""
     failed: dict[int, DiptychError] = {}
@@ -113,7 +189,7 @@ def mixed(rows: Singles, weights: Sequence[float]) -> Singles:
     return np.asarray(total / length, dtype=np.float32)
 
 
-def _read(number: int, part: QueryPart, items: dict[str, Item | None], raw: RawParts) -> _Part:
+def _read(number: int, part: QueryPart, items: dict[str, Item | None], raw: RawEmbedder) -> _Part:
     if part.kind == "item":
         found = items.get(part.value) if isinstance(part.value, str) else None
         if found is None:
@@ -124,7 +200,9 @@ def _read(number: int, part: QueryPart, items: dict[str, Item | None], raw: RawP
     return _Part(number, part.weight, part.kind, raw.modality_of(part.kind), content)
 
 
-def _embed(raw: RawParts, texts: TextsPlan | None, waiting: Sequence[_Part], failed: dict[int, DiptychError]) -> None:
+def _embed(
+    raw: RawEmbedder, texts: TextsPlan | None, waiting: Sequence[_Part], failed: dict[int, DiptychError]
+) -> None:
     """Embed all parts of a modality in one go; words the model does not know stay without a vector."""
     for modality in dict.fromkeys(part.modality for part in waiting):
         alike = [part for part in waiting if part.modality == modality]

@@ -15,7 +15,7 @@ URL_VARIABLE = "DIPTYCH_ENGINE_URL"
 
 
 @dataclass(frozen=True)
-class Keeper:
+class EngineLocation:
     """Where the vectors are.
 
     Attributes:
@@ -29,19 +29,19 @@ class Keeper:
     place: str | None = None
 
     @classmethod
-    def found(cls, engine: str, url: str | None, place: str | None, stored_url: str | None = None) -> "Keeper":
-        """A keeper whose address is given, in the environment, or known without a password."""
+    def found(cls, engine: str, url: str | None, place: str | None, stored_url: str | None = None) -> "EngineLocation":
+        """A location whose address is given, in the environment, or known without a password."""
         if engine == "local":
             if url is not None:
                 raise ConfigError(f"the local engine has no address, and {url!r} was given; leave out --url.")
             return cls()
         return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
 
-    def for_texts(self) -> "Keeper":
+    def for_texts(self) -> "EngineLocation":
         """Who keeps the texts beside an index: the same engine where it finds words, else one in the folder."""
         if self.engine not in engines_with_words() or self.place is None:
-            return Keeper()
-        return Keeper(self.engine, self.url, f"{self.place}-texts")
+            return EngineLocation()
+        return EngineLocation(self.engine, self.url, f"{self.place}-texts")
 
     def create(self, folder: Path, identity: Identity, *, parts_searched: bool = False, words: bool = False) -> Index:
         """Make an empty index.

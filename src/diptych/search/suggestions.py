@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from diptych._core.errors import DiptychError
 from diptych.index.words import is_spelled, matched_words, plain
-from diptych.search.raw_parts import RawParts
+from diptych.search.raw_embedder import RawEmbedder
 from diptych.search.texts import Texts
 
 _MOST_WORDS = 32
@@ -15,7 +15,7 @@ _COMPLETIONS = 12
 
 
 @dataclass(frozen=True)
-class Wording:
+class Suggester:
     """Knows the words of an index.
 
     Attributes:
@@ -25,7 +25,7 @@ class Wording:
         labels: the names of the classes.
     """
 
-    raw: RawParts
+    raw: RawEmbedder
     modality: str | None
     texts: Texts | None
     labels: Sequence[str] = ()

@@ -11,6 +11,8 @@ from diptych._core.errors import DataError
 from diptych.search.pairs import Pairs
 
 _LEAST_IN_STEP = 30
+_FLATTEST = 1e-3
+_ROUNDS = 50
 _MOST_KNOTS = 64
 
 
@@ -110,3 +112,53 @@ def _thinned(scores: Floats, rates: Floats) -> tuple[Floats, Floats]:
         least = 1 + int(np.argmin(np.abs(straight - rates[1:-1])))
         scores, rates = np.delete(scores, least), np.delete(rates, least)
     return scores, rates
+
+
+@dataclass(frozen=True)
+class CosineLine:
+    """The log-odds of belonging at a cosine, as a rising straight line (Platt, 1999): it compares sides of an item.
+
+    Attributes:
+        slope: always positive.
+        intercept: at cosine 0.
+    """
+
+    slope: float
+    intercept: float
+
+    def __call__(self, cosines: Floats) -> Floats:
+        """The log-odds at some cosines."""
+        return np.asarray(self.intercept + self.slope * cosines)
+
+    def inverse(self, log_odds: Floats) -> Floats:
+        """The cosines at some log-odds."""
+        return np.asarray((log_odds - self.intercept) / self.slope)
+
+
+def fit_line(pairs: Pairs, growth: float = 1.0) -> CosineLine | None:
+    """Logistic regression of relevance on the cosine, by Newton's method; None where the pairs tell nothing.
+
+    Args:
+        pairs: weighted, so that they stand for all pairs.
+        growth: how many times as many items the index has for as many that are relevant.
+    """
+    if not pairs.tell_anything:
+        return None
+    weights = pairs.weights / pairs.weights.sum()
+    design = np.stack([np.ones(len(pairs)), pairs.cosines], axis=1)
+    beta = np.zeros(2)
+    for _ in range(_ROUNDS):
+        chance = 0.5 * (1 + np.tanh(0.5 * (design @ beta)))
+        gradient = design.T @ (weights * (chance - pairs.relevant)) + 1e-6 * beta
+        hessian = (design * (weights * chance * (1 - chance) + 1e-12)[:, None]).T @ design + 1e-6 * np.eye(2)
+        step = np.linalg.solve(hessian, gradient)
+        beta = beta - step * min(1.0, 5.0 / max(1e-12, float(np.abs(step).max())))
+        if np.abs(step).max() < 1e-8:
+            break
+    intercept, slope = beta
+    return CosineLine(max(float(slope), _FLATTEST), float(intercept) - float(np.log(growth)))
+
+
+def sigmoid(values: Floats) -> Floats:
+    """1 / (1 + e^-x), without overflow."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(values, dtype=np.float64))))

@@ -17,21 +17,19 @@ from diptych.data import Dataset, Partition
 from diptych.index import Identity, Index, Maker
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
-from diptych.search.calibration import Calibration, calibrate, write_calibration
-from diptych.search.description import describe_dataset
-from diptych.search.document_learning import DocumentLearner
+from diptych.search.calibration import Calibration, write_calibration
+from diptych.search.calibrator import calibrate
+from diptych.search.engine_location import EngineLocation
 from diptych.search.entries import describe_items, entry_id, media_names
-from diptych.search.keeper import Keeper
+from diptych.search.index_folder import WorkFolder, describe_dataset, work_folder
 from diptych.search.listing import Lister
-from diptych.search.media_store import MediaStore
-from diptych.search.one_space import check_indexable
-from diptych.search.pictures import PictureTaker, picture_taker
+from diptych.search.media_store import ImageImporter, MediaStore, image_importer
 from diptych.search.projection import ProjectionChoice, project, write_projection
-from diptych.search.raw_parts import RawParts, medium_of
-from diptych.search.spaces import IndexSpaces
+from diptych.search.rank_learning import DocumentLearner
+from diptych.search.raw_embedder import RawEmbedder, medium_of
+from diptych.search.spaces import IndexSpaces, check_indexable
 from diptych.search.texts import FOLDER as TEXTS_FOLDER
 from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, plan_texts
-from diptych.search.work_folder import WorkFolder, work_folder
 
 MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
 _BLOCK = 1_024
@@ -104,23 +102,23 @@ def build_index(
         "model": maker.model,
         "dataset": dataset.fingerprint,
         "source": dict(dataset.source),
-        "options": [engine, Keeper(engine, url).public_url, thumbnails, keep_originals, spaces.purpose],
-        "code": code_version("diptych.search.building"),
+        "options": [engine, EngineLocation(engine, url).public_url, thumbnails, keep_originals, spaces.purpose],
+        "code": code_version("diptych.search.build"),
     }
     target = Path(out)
     with work_folder(target, inputs, overwrite=overwrite) as work:
-        keeper = Keeper.found(engine, url, work.server_name)
-        plan = plan_texts(model, keeper) if "text" in dataset.metadata_columns else None
+        location = EngineLocation.found(engine, url, work.server_name)
+        plan = plan_texts(model, location) if "text" in dataset.metadata_columns else None
         with ExitStack() as opened:
-            index = opened.enter_context(_opened(work, model, dataset, spaces, maker, keeper))
-            texts = None if plan is None else Texts(plan, opened.enter_context(_texts(work, plan, keeper, maker)))
+            index = opened.enter_context(_opened(work, model, dataset, spaces, maker, location))
+            texts = None if plan is None else Texts(plan, opened.enter_context(_texts(work, plan, location, maker)))
             build = _Build(model, dataset, index, texts, spaces, work, thumbnails, keep_originals, progress)
             build.add_everything()
             for each in (index, *([] if texts is None else [texts.index])):
                 each.optimise()
             entries = {name: index.count(modality=name) for name in model.modalities}
             calibration = calibrate(model, dataset, spaces=spaces, entries=entries, seed=seed, progress=progress)
-            raw = RawParts(model, Path(model_folder), spaces.embedded_for)
+            raw = RawEmbedder(model, Path(model_folder), spaces.embedded_for)
             learner = DocumentLearner(Lister(index, texts, maker, spaces), raw, dataset, model.modalities, seed)
             calibration = learner.learn(calibration, progress)
             progress("laying out", 0, 1)
@@ -130,7 +128,7 @@ def build_index(
         if layout is not None:
             write_projection(layout, work.path)
         _copy_model(Path(model_folder), work.path / MODEL_FOLDER)
-        described = describe_dataset(dataset, model.modalities, target, keeper)
+        described = describe_dataset(dataset, model.modalities, target, location)
         written = {} if plan is None else plan.to_json()
         replace(described, spaces=spaces.to_json(), texts=written, entries=entries).write(work.path)
         resumed = work.resumed
@@ -165,33 +163,33 @@ class _Build:
         """Bring in all modalities, block by block."""
         store = MediaStore(self.work.path / MEDIA_FOLDER, create=True)
         try:
-            with picture_taker(self.dataset, store, keep_originals=self.keep_originals) as taker:
+            with image_importer(self.dataset, store, keep_originals=self.keep_originals) as importer:
                 for modality in self.model.modalities:
                     shown = self.thumbnails and medium_of(self.model, modality) == "image"
-                    self._add(modality, taker if shown else None)
+                    self._add(modality, importer if shown else None)
             self.pictures = store.count()
         finally:
             store.close()
 
-    def _add(self, modality: str, taker: PictureTaker | None) -> None:
+    def _add(self, modality: str, importer: ImageImporter | None) -> None:
         everything = self.dataset.everything.having(modality)
         start, total = self.work.done(modality), len(everything)
         rest = everything.take(np.arange(start, total))
         began = time.perf_counter()
         codes = self.model.embed_blocks(modality, rest.blocks(modality, _BLOCK), self.spaces.embedded_for)
         for part, block in zip(_parts(rest), codes, strict=True):
-            self._add_block(modality, part, block, taker)
+            self._add_block(modality, part, block, importer)
             start += len(part)
             self.work.mark(modality, start)
             rate = (start - total + len(rest)) / (time.perf_counter() - began)
             self.progress(f"indexing {modality}", start, total, {"per second": rate})
 
-    def _add_block(self, modality: str, part: Partition, codes: Any, taker: PictureTaker | None) -> None:  # noqa: ANN401
+    def _add_block(self, modality: str, part: Partition, codes: Any, importer: ImageImporter | None) -> None:  # noqa: ANN401
         usable = self.spaces.complete(codes)
         kept, rows = part.take(usable), codes[usable]
         ids = [entry_id(modality, str(item)) for item in kept.ids]
         metadata = list(describe_items(self.dataset, kept.index))
-        hashes = taker.take(ids, media_names(self.dataset, kept.index)) if taker is not None else {}
+        hashes = importer.take(ids, media_names(self.dataset, kept.index)) if importer is not None else {}
         for id, known in zip(ids, metadata, strict=True):
             if id in hashes:
                 known["media"] = hashes[id]
@@ -202,31 +200,31 @@ class _Build:
 
 
 def _opened(
-    work: WorkFolder, model: Method, dataset: Dataset, spaces: IndexSpaces, maker: Maker, keeper: Keeper
+    work: WorkFolder, model: Method, dataset: Dataset, spaces: IndexSpaces, maker: Maker, location: EngineLocation
 ) -> Index:
     """The index to fill: a new one, or the one that an interrupted build left."""
     if work.resumed:
-        return keeper.open(work.path, maker)
+        return location.open(work.path, maker)
     name = model.modalities[0]
     one = dataset.everything.having(name)
     dimension = model.embed(name, one.take(np.arange(1)).features(name), spaces.embedded_for).shape[1]
-    index = keeper.create(work.path, Identity(maker, dimension), parts_searched=len(spaces.widths) > 1)
+    index = location.create(work.path, Identity(maker, dimension), parts_searched=len(spaces.widths) > 1)
     work.path.mkdir(exist_ok=True)
     work.begin()
     return index
 
 
-def _texts(work: WorkFolder, plan: TextsPlan, keeper: Keeper, maker: Maker) -> Index:
+def _texts(work: WorkFolder, plan: TextsPlan, location: EngineLocation, maker: Maker) -> Index:
     """The index of the texts to fill; one that an interruption left before anything was noted is made anew."""
     if work.has_texts:
-        return open_texts(plan, keeper, work.path, maker, writable=True)
+        return open_texts(plan, location, work.path, maker, writable=True)
     shutil.rmtree(work.path / TEXTS_FOLDER, ignore_errors=True)
     try:
-        index = create_texts(plan, keeper, work.path, maker)
+        index = create_texts(plan, location, work.path, maker)
     except DataError:
         if plan.place is None:
             raise
-        index = open_texts(plan, keeper, work.path, maker, writable=True)  # made on a server just before a kill
+        index = open_texts(plan, location, work.path, maker, writable=True)  # made on a server just before a kill
     work.note_texts()
     return index
 

@@ -3,16 +3,21 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from diptych._core.errors import ConfigError, DiptychError
+from diptych.index import Found
+from diptych.index.words import matched_words
 from diptych.search.calibration import Calibration
-from diptych.search.document_pages import DocumentPages, Page
-from diptych.search.embedding import Direction, directions
+from diptych.search.documents import DocumentPages, Page
+from diptych.search.entries import document_of
+from diptych.search.hits import Answer, Hit, Why, public
 from diptych.search.listing import Lister
-from diptych.search.queries import Answer, Mode, Query
-from diptych.search.raw_parts import RawParts
-from diptych.search.side_pages import SidePages
-from diptych.search.wording import Wording
+from diptych.search.query import Direction, Mode, Query, directions
+from diptych.search.raw_embedder import RawEmbedder
+from diptych.search.suggestions import Suggester
 
 
 @dataclass(frozen=True)
@@ -24,15 +29,15 @@ class Answerer:
         raw: reads texts and images.
         calibration: how scores become probabilities.
         modalities: what there is to search.
-        wording: what can be said of typed words.
+        suggester: what can be said of typed words.
         count_documents: how many documents the index holds; None if unknown.
     """
 
     lister: Lister
-    raw: RawParts
+    raw: RawEmbedder
     calibration: Calibration
     modalities: tuple[str, ...]
-    wording: Wording
+    suggester: Suggester
     count_documents: Callable[[], int | None] = lambda: None
 
     def answer_many(self, queries: Sequence[Query]) -> list[Answer | DiptychError]:
@@ -75,7 +80,7 @@ class Answerer:
                 continue
             words = str(part.value)
             kept = set(words.split()) & set(answer.did_you_mean.split())
-            if (answer.nothing_close or not kept) and self.wording.is_misspelled(words, answer.did_you_mean):
+            if (answer.nothing_close or not kept) and self.suggester.is_misspelled(words, answer.did_you_mean):
                 again[place] = replace(query, parts=(replace(part, value=answer.did_you_mean),), correct=False)
         better = list(answers)
         for place, found in zip(again, self.answer_many(list(again.values())) if again else [], strict=True):
@@ -107,7 +112,7 @@ class Answerer:
     def _pages(self, query: Query, asked: Sequence[Direction], mode: Mode) -> list[Page]:
         if query.into is not None and query.into not in self.modalities:
             raise ConfigError(f"there is no modality {query.into!r:.60}; search {' or '.join(self.modalities)}.")
-        texts = self.wording.modality
+        texts = self.suggester.modality
         if query.into is not None and mode == "vector":
             return SidePages(self.lister, self.calibration, texts).pages(query, asked)
         lister, sides = self.lister, self.modalities
@@ -117,8 +122,8 @@ class Answerer:
         return made.pages(query, asked, mode, self.count_documents if query.into is None else lambda: None)
 
     def _answer(self, direction: Direction, page: Page, mode: Mode, started: float) -> Answer:
-        ignored = self.wording.ignored(direction.words)
-        meant = self.wording.did_you_mean(direction.words)
+        ignored = self.suggester.ignored(direction.words)
+        meant = self.suggester.did_you_mean(direction.words)
         return Answer(
             page.hits,
             page.closest,
@@ -130,3 +135,93 @@ class Answerer:
             page.total,
             page.nothing_close,
         )
+
+
+_NOTHING = Found((), np.zeros(0, np.float32), (), ())
+
+
+@dataclass(frozen=True)
+class SidePages:
+    """Ranks the entries of one modality for queries that have the same options.
+
+    Attributes:
+        lister: ranks entries by one kind of evidence.
+        calibration: how cosines become probabilities.
+        text_modality: which modality holds texts, if that is known.
+    """
+
+    lister: Lister
+    calibration: Calibration
+    text_modality: str | None
+
+    def pages(self, query: Query, asked: Sequence[Direction]) -> list[Page]:
+        """One page for each query; the entries that a query names are left out."""
+        if query.min_probability > 0:
+            self._check_probabilities(query, asked)
+        named = max(len(one.named) for one in asked)
+        first, count = (0, query.offset + query.k + named) if named else (query.offset, query.k)
+        pages = []
+        for direction, found in zip(asked, self._search(query, asked, count, first), strict=True):
+            hits = [hit for hit in self._hits(found, direction) if hit.id not in direction.named]
+            pages.append(self._page(query, hits[query.offset - first :][: query.k], direction))
+        return pages
+
+    def _page(self, query: Query, hits: Sequence[Hit], direction: Direction) -> Page:
+        closest = max((hit.probability for hit in hits if hit.probability is not None), default=None)
+        least = query.min_probability
+        kept = hits if least <= 0 else [hit for hit in hits if (hit.probability or 0.0) >= least]
+        return Page(tuple(kept), closest, direction.vector is None)
+
+    def _search(self, query: Query, asked: Sequence[Direction], k: int, offset: int) -> list[Found]:
+        placed = [one.vector for one in asked if one.vector is not None]
+        if not placed:
+            return [_NOTHING] * len(asked)
+        found = iter(
+            self.lister.index.search(
+                np.array(placed),
+                k,
+                where=query.where,
+                modality=query.into,
+                offset=offset,
+                with_metadata=True,
+                maker=self.lister.maker,
+                exact=self.lister.spaces.narrows(asked[0].purpose),
+            )
+        )
+        return [_NOTHING if one.vector is None else next(found) for one in asked]
+
+    def _hits(self, found: Found, direction: Direction) -> list[Hit]:
+        scores = found.scores / self.lister.spaces.share(direction.purpose)
+        known = self.calibration.of(direction.purpose)
+        likely = known.probabilities(known.asker_of(direction), found.modalities, scores)
+        columns = zip(found.ids, found.modalities, scores.tolist(), likely, found.metadata or (), strict=True)
+        return [
+            Hit(
+                id,
+                name,
+                score,
+                chance,
+                public(about),
+                document_of(id, about),
+                {name: id},
+                self._why(name, score, about, direction),
+            )
+            for id, name, score, chance, about in columns
+        ]
+
+    def _why(self, modality: str, score: float, about: dict[str, Any], direction: Direction) -> Why:
+        if modality != self.text_modality:
+            return Why(image=score, side="image")
+        words = matched_words(direction.words, str(about.get("text", ""))) if direction.words else ()
+        return Why(words, text=score, side="text")
+
+    def _check_probabilities(self, query: Query, asked: Sequence[Direction]) -> None:
+        known = self.calibration.of(asked[0].purpose)
+        for asker in {known.asker_of(direction) for direction in asked}:
+            if asker is None:
+                raise ConfigError("a query that only leads away from things has no probability; ask without a minimum.")
+            if (asker, query.into) not in known.maps:
+                raise ConfigError(
+                    f"this index has no probabilities from {asker} to {query.into}, for it was built without "
+                    "validation pairs of these; ask without a minimum."
+                )

@@ -8,14 +8,11 @@ import numpy as np
 from diptych._core.arrays import Booleans, Floats
 from diptych._core.errors import ConfigError
 from diptych.search.calibration import Calibration
-from diptych.search.document_calibration import CosineLine
-from diptych.search.embedding import Direction
-from diptych.search.fusion import IMAGE, TEXT, WORDS, Fusion, sigmoid
-from diptych.search.hits import HitMaker
-from diptych.search.listing import Listed, Lister
-from diptych.search.probability_map import ProbabilityMap
-from diptych.search.queries import Hit, Mode, Query
-from diptych.search.ranking import POOL, Line, Ranked, fused, merged
+from diptych.search.hits import Hit, HitMaker
+from diptych.search.listing import IMAGE, TEXT, WORDS, Listed, Lister
+from diptych.search.probabilities import CosineLine, ProbabilityMap, sigmoid
+from diptych.search.query import Direction, Mode, Query
+from diptych.search.ranking import POOL, Fusion, Line, Ranked, fused, merged
 
 _THE_VERY_SAME = 0.9999
 USED: dict[Mode, Booleans] = {

@@ -10,21 +10,16 @@ from diptych._core.arrays import Booleans, Floats
 from diptych._core.progress import Progress, silent
 from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
-from diptych.search.calibration import Calibration
-from diptych.search.document_calibration import DocumentCalibration
-from diptych.search.document_pages import USED, DocumentPages, holds_name
-from diptych.search.embedding import Direction
-from diptych.search.fusion import EVIDENCE, IMAGE, TEXT, WORDS, Fusion, learn_fusion
-from diptych.search.labelling import DocumentLabels, labels_to_learn_from
-from diptych.search.listing import Lister
+from diptych.search.calibration import Calibration, DocumentCalibration
+from diptych.search.documents import USED, DocumentPages, holds_name
+from diptych.search.listing import EVIDENCE, IMAGE, TEXT, UNRELATED_PHRASES, WORDS, Lister, fit_presence, nearness
 from diptych.search.pairs import Pairs
-from diptych.search.presence import UNRELATED_PHRASES, fit_presence, nearness
-from diptych.search.probability_map import ProbabilityMap, fit_map
-from diptych.search.queries import MODES
-from diptych.search.ranking import POOL, fusable, gathered
-from diptych.search.raw_parts import RawParts
+from diptych.search.probabilities import ProbabilityMap, fit_map
+from diptych.search.query import MODES, Direction
+from diptych.search.ranking import POOL, Fusion, fusable, gathered, learn_fusion
+from diptych.search.raw_embedder import RawEmbedder
 from diptych.search.reliability import TOP, reliability
-from diptych.search.simulation import Lists, Simulated, embedded, judge, simulate
+from diptych.search.simulation import DocumentLabels, Lists, Simulated, embedded, judge, labels_to_learn_from, simulate
 
 _QUERIES = 300
 _LEAST_QUERIES = 10
@@ -76,7 +71,7 @@ class DocumentLearner:
     """
 
     lister: Lister
-    raw: RawParts
+    raw: RawEmbedder
     dataset: Dataset
     modalities: tuple[str, ...]
     seed: int = 0

@@ -1,4 +1,4 @@
-"""From the body of a request, JSON or a form with pictures, to what the engine understands."""
+"""From the body of a request, JSON or a form with images, to what the search service understands."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,8 +9,9 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.datastructures import FormData, UploadFile
 
+from diptych.media.decoding import ImageError, ImageTooLargeError, Limits, read_header
 from diptych.search import NewItem, Query, QueryPart
-from diptych.serving.problems import Problem
+from diptych.serving.errors import Problem
 from diptych.serving.schemas import (
     MOST_PARTS,
     AddRequest,
@@ -33,7 +34,7 @@ _MOST_VALUES = 200_000
 """Of a JSON body: so many are read in a few hundredths of a second."""
 
 
-async def asked_in(request: Request, settings: ServingSettings) -> Query:
+async def query_in(request: Request, settings: ServingSettings) -> Query:
     """The query that a search request carries."""
     if _is_form(request):
         async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_json_bytes) as form:
@@ -175,3 +176,25 @@ def _item(id: str, body: ItemBody) -> NewItem:
     if body.data is not None and body.text is None:
         return NewItem(id, "image", body.data, body.metadata)
     raise Problem(422, "invalid", f"item {id[:200]!r}: give either text or data.")
+
+
+MOST_DECODING_BYTES = 300 * 10**6
+"""Of memory for one image."""
+
+
+def check_image(data: bytes, settings: ServingSettings) -> int:
+    """Refuse what is no image or is too large, by its header alone; returns how many pixels it will be decoded to.
+
+    Raises:
+        Problem: 413 for too many bytes or pixels, 422 for what is no image.
+    """
+    if len(data) > settings.max_upload_bytes:
+        sentence = f"the image has {len(data):,} bytes; at most {settings.max_upload_bytes:,} are read."
+        raise Problem(413, "too_large", sentence)
+    limits = Limits(settings.max_pixels, settings.max_upload_bytes, settings.max_side, MOST_DECODING_BYTES)
+    try:
+        return read_header(data, limits).decoded_pixels
+    except ImageTooLargeError as error:
+        raise Problem(413, "too_many_pixels", f"{error}.") from None
+    except ImageError:
+        raise Problem(422, "no_picture", "the file is no image this server can read.") from None

@@ -11,7 +11,7 @@ from diptych._core.errors import ConfigError
 from diptych.data import Dataset
 from diptych.index import local, registry
 from diptych.search import QueryPart, Searcher, build_index
-from diptych.search.keeper import URL_VARIABLE, Keeper
+from diptych.search.engine_location import URL_VARIABLE, EngineLocation
 
 
 @pytest.fixture
@@ -56,6 +56,8 @@ def test_the_password_is_asked_for_again(fields, server, tmp_path, monkeypatch) 
 
 def test_the_local_engine_has_no_address() -> None:
     with pytest.raises(ConfigError, match="has no address"):
-        Keeper.found("local", "http://host", None)
-    assert Keeper("milvus", "http://me:p%40ss@host:1/db").public_url == "http://me@host:1/db"
-    assert Keeper("milvus", "http://host:1").public_url == "http://host:1" and Keeper().public_url is None
+        EngineLocation.found("local", "http://host", None)
+    assert EngineLocation("milvus", "http://me:p%40ss@host:1/db").public_url == "http://me@host:1/db"
+    assert (
+        EngineLocation("milvus", "http://host:1").public_url == "http://host:1" and EngineLocation().public_url is None
+    )

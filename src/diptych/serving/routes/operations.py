@@ -5,11 +5,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from diptych.serving.keys import MAY_READ
+from diptych.serving.errors import Problem
 from diptych.serving.metrics import Metrics
-from diptych.serving.problems import Problem
-from diptych.serving.routes.answers import engine_of, errors
+from diptych.serving.openapi import errors
 from diptych.serving.schemas import Condition, ErrorBody
+from diptych.serving.security import MAY_READ
+from diptych.serving.service import service_of
 
 router = APIRouter(tags=["health"])
 _FAILS: dict[int | str, dict[str, Any]] = {503: {"model": ErrorBody, "description": "Not ready."}}
@@ -25,7 +26,7 @@ async def alive() -> Condition:
 async def ready(request: Request) -> Condition:
     """The index can be read."""
     try:
-        await engine_of(request).read(lambda searcher: searcher.list(limit=1))
+        await service_of(request).read(lambda searcher: searcher.list(limit=1))
     except Exception:
         raise Problem(503, "not_ready", "the index cannot be read.") from None
     return Condition()

@@ -1,20 +1,29 @@
-"""The searcher behind the server: calls that block run in threads, queries in batches."""
+"""The searcher behind the server: calls that block run in threads, queries in batches.
+
+While one batch is being answered in a thread, the queries that arrive wait and become the next batch. A lone query is
+answered at once: nothing waits for company, so batching costs no time when there is nothing to gain.
+"""
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
+
+from fastapi import Request
 
 from diptych.search import Answer, NewItem, Query, Searcher
-from diptych.serving.batching import Batcher
+from diptych.serving.errors import Problem, busy
 from diptych.serving.metrics import Metrics
-from diptych.serving.pictures import check_picture
-from diptych.serving.problems import Problem, busy
+from diptych.serving.requests import check_image
 from diptych.serving.settings import ServingSettings
 
 T = TypeVar("T")
+Question = TypeVar("Question")
+Reply = TypeVar("Reply")
+Batch = list[tuple[Question, asyncio.Future[Reply]]]
 _INFO_S = 2.0
 _READERS = 4
 _PIXELS_TOGETHER = 24_000_000
@@ -22,7 +31,73 @@ _PIXELS_TOGETHER = 24_000_000
 _MOST_SUGGESTIONS_WAITING = 64
 
 
-class Engine:
+class Batcher(Generic[Question, Reply]):
+    """Gathers queries for a function that answers several at once.
+
+    Args:
+        answer: gives one reply or exception for each query; runs in the executor.
+        executor: where `answer` runs, one call at a time.
+        most: queries in one call.
+        waiting: queries that may wait; more are refused.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Question]], Sequence[Reply | Exception]],
+        *,
+        executor: Executor,
+        most: int,
+        waiting: int,
+    ) -> None:
+        self._answer, self._executor = answer, executor
+        self._most, self._most_waiting = most, waiting
+        self._waiting: deque[tuple[Question, asyncio.Future[Reply]]] = deque()
+        self._is_busy = False
+
+    async def ask(self, query: Question) -> Reply:
+        """The reply to one query.
+
+        Raises:
+            Problem: 503, if too many wait already.
+        """
+        if len(self._waiting) >= self._most_waiting:
+            raise busy()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Reply] = loop.create_future()
+        self._waiting.append((query, future))
+        if not self._is_busy:
+            self._start(loop)
+        return await future
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+        self._executor.submit(self._run, loop, batch)
+        self._is_busy = True
+
+    def _run(self, loop: asyncio.AbstractEventLoop, batch: Batch[Question, Reply]) -> None:
+        """In the executor: answer, and tell the loop, which is woken only this once."""
+        try:
+            replies = self._answer([query for query, _ in batch])
+        except Exception as error:
+            replies = [error] * len(batch)
+        loop.call_soon_threadsafe(self._hand_out, loop, batch, replies)
+
+    def _hand_out(
+        self, loop: asyncio.AbstractEventLoop, batch: Batch[Question, Reply], replies: Sequence[Reply | Exception]
+    ) -> None:
+        self._is_busy = False
+        if self._waiting:  # first, so that they are answered while these replies go out
+            self._start(loop)
+        for (_, future), reply in zip(batch, replies, strict=True):
+            if future.done():  # its client has gone
+                continue
+            if isinstance(reply, Exception):
+                future.set_exception(reply)
+            else:
+                future.set_result(reply)
+
+
+class SearchService:
     """A searcher that may be asked from an event loop.
 
     Texts are quick and images slow, so each have a thread: a large image does not hold up those who type. Suggestions
@@ -101,7 +176,7 @@ class Engine:
         pixels: dict[int, int] = {}
         for place, query in enumerate(batch):
             try:
-                pixels[place] = self._check_pictures([part.value for part in query.parts])
+                pixels[place] = self._check_images([part.value for part in query.parts])
             except Problem as problem:
                 refused[place] = problem
         answers: dict[int, Answer | Exception] = dict(refused)
@@ -111,12 +186,12 @@ class Engine:
         return [answers[place] for place in range(len(batch))]
 
     def _add(self, items: Sequence[NewItem], replace: bool) -> int:
-        self._check_pictures([item.value for item in items])
+        self._check_images([item.value for item in items])
         return self._searcher.add(items, replace=replace)
 
-    def _check_pictures(self, values: Sequence[object]) -> int:
+    def _check_images(self, values: Sequence[object]) -> int:
         """Refuse images that are too large; returns how many pixels the others will be decoded to."""
-        return sum(check_picture(value, self._settings) for value in values if isinstance(value, bytes))
+        return sum(check_image(value, self._settings) for value in values if isinstance(value, bytes))
 
     def _changed(self, change: str, count: int) -> None:
         self._info = None
@@ -139,3 +214,15 @@ def _within(costs: dict[int, int], most: int) -> list[list[int]]:
         groups[-1].append(place)
         left -= cost
     return groups
+
+
+def service_of(request: Request) -> SearchService:
+    """The search service of the application that a request came to; called by hand, for every dependency costs time."""
+    service: SearchService = request.app.state.service
+    return service
+
+
+def settings_of(request: Request) -> ServingSettings:
+    """The settings of that application."""
+    settings: ServingSettings = request.app.state.settings
+    return settings

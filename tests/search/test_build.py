@@ -10,8 +10,8 @@ from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset
 from diptych.media import media_type
 from diptych.methods import create, load_model, save_model
-from diptych.search import QueryPart, Searcher, build_index, building
-from diptych.search.one_space import check_indexable
+from diptych.search import QueryPart, Searcher, build, build_index
+from diptych.search.spaces import check_indexable
 from search.gallery import make
 
 
@@ -22,7 +22,7 @@ def dataset(fields):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(building, "_BLOCK", 16)
+    monkeypatch.setattr(build, "_BLOCK", 16)
 
 
 def content(place):
@@ -70,7 +70,7 @@ def test_interrupted_work_is_taken_up_and_comes_to_the_same(fields, dataset, tmp
 def test_a_block_that_was_written_but_not_noted_does_no_harm(
     fields, dataset, tmp_path, small_blocks, monkeypatch
 ) -> None:
-    mark, calls = building.WorkFolder.mark, []
+    mark, calls = build.WorkFolder.mark, []
 
     def dying(self, modality, count):
         calls.append(count)
@@ -78,7 +78,7 @@ def test_a_block_that_was_written_but_not_noted_does_no_harm(
             raise KeyboardInterrupt
         mark(self, modality, count)
 
-    monkeypatch.setattr(building.WorkFolder, "mark", dying)
+    monkeypatch.setattr(build.WorkFolder, "mark", dying)
     with pytest.raises(KeyboardInterrupt):
         build_index(fields / "model", dataset, tmp_path / "index", projection="none")
     build_index(fields / "model", dataset, tmp_path / "index", projection="none")
@@ -187,14 +187,13 @@ def test_pictures_that_are_gone_leave_the_search_as_it_is(tmp_path) -> None:
 def test_names_in_a_dataset_lead_nowhere_else(fields, tmp_path) -> None:
     """A name is looked up in the pictures' source, which refuses to leave it."""
     from diptych.data import media_of
-    from diptych.search.media_store import MediaStore
-    from diptych.search.pictures import PictureTaker
+    from diptych.search.media_store import ImageImporter, MediaStore
 
     store = MediaStore(tmp_path / "media", create=True)
     with media_of(Dataset.open(fields / "dataset")) as source:
-        taker = PictureTaker(source, store)
+        importer = ImageImporter(source, store)
         names = ["../../../etc/passwd", "/etc/passwd", "pictures/red-00.png", None, "pictures/red-00.png"]
-        taken = taker.take(["a", "b", "c", "d", "e"], names)
+        taken = importer.take(["a", "b", "c", "d", "e"], names)
     assert set(taken) == {"c", "e"} and store.count() == 2
     store.close()
 

@@ -1,4 +1,4 @@
-"""From what the searcher found to what an answer shows."""
+"""From what the searcher found to the body of a response."""
 
 from dataclasses import fields
 from typing import Any
@@ -14,7 +14,7 @@ _ABOUT = tuple(field.name for field in fields(Answer) if field.name != "hits")
 _WHY = tuple(field.name for field in fields(Why))
 
 
-def shown_answer(answer: Answer) -> Response:
+def answer_response(answer: Answer) -> Response:
     """Results in the shape of a `SearchAnswer`, written straight as JSON: there is nothing in them to be checked."""
     hits = [
         {
@@ -33,7 +33,7 @@ def shown_answer(answer: Answer) -> Response:
     return Response(to_json({"hits": hits} | _named(answer, _ABOUT)), media_type="application/json")
 
 
-def shown_item(hit: Hit) -> ItemOut:
+def item_out(hit: Hit) -> ItemOut:
     """An item as an answer shows it."""
     return ItemOut(
         id=hit.id,
@@ -45,9 +45,9 @@ def shown_item(hit: Hit) -> ItemOut:
     )
 
 
-def shown_list(hits: list[Hit], limit: int) -> ItemList:
+def item_list(hits: list[Hit], limit: int) -> ItemList:
     """One page of items; a full one may have another after it."""
-    return ItemList(items=[shown_item(hit) for hit in hits], next=hits[-1].id if len(hits) == limit else None)
+    return ItemList(items=[item_out(hit) for hit in hits], next=hits[-1].id if len(hits) == limit else None)
 
 
 def media_address(hit: Hit) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,11 +14,9 @@ from diptych.features import clean_text
 from diptych.index import Index, Maker
 from diptych.index.contract import already_there
 from diptych.media import thumbnail
-from diptych.search.decoding import decoded, read_file
 from diptych.search.entries import RESERVED, item_of, shown_text
-from diptych.search.media_store import MediaStore, StoredPicture, content_hash
-from diptych.search.queries import NewItem
-from diptych.search.raw_parts import RawParts
+from diptych.search.media_store import MediaStore, StoredImage, content_hash
+from diptych.search.raw_embedder import RawEmbedder, decoded, read_file
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Texts
 
@@ -26,8 +24,25 @@ _TOGETHER = 16
 """Items that are decoded before they are embedded: pixels take a hundred times the memory of a file."""
 
 
+@dataclass(frozen=True, eq=False)
+class NewItem:
+    """Something to add to an index.
+
+    Attributes:
+        id: what to call it; unique in the index.
+        kind: "text" or "image".
+        value: words; a picture as the bytes of a file or as a path.
+        metadata: a JSON object, such as {"label": "river", "split": "train"}.
+    """
+
+    id: str
+    kind: Literal["text", "image"]
+    value: str | bytes | Path
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
-class Changer:
+class IndexWriter:
     """Changes an index, its texts and the images beside it.
 
     Attributes:
@@ -40,7 +55,7 @@ class Changer:
     """
 
     index: Index
-    raw: RawParts
+    raw: RawEmbedder
     store: MediaStore
     maker: Maker
     spaces: IndexSpaces = field(default_factory=IndexSpaces)
@@ -137,7 +152,7 @@ class Changer:
         if not isinstance(data, bytes):
             raise ConfigError(f"the image of item {item.id!r} is a {type(data).__name__}; give its bytes or its Path.")
         pixels = decoded(data, f"the image of item {item.id!r}")
-        picture = StoredPicture(item.id, content_hash(data), thumbnail(pixels), original=data)
+        picture = StoredImage(item.id, content_hash(data), thumbnail(pixels), original=data)
         return _Entry(item.id, modality, pixels, metadata | {"media": picture.hash}, picture)
 
 
@@ -149,7 +164,7 @@ class _Entry:
     modality: str
     content: Any
     metadata: dict[str, Any]
-    picture: StoredPicture | None
+    picture: StoredImage | None
     vector: Any = None
     features: Features | None = None
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from diptych._core.arrays import Features, Singles
+from diptych._core.arrays import Features, ImageArray, Singles
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych._core.files import read_json
 from diptych.features import ignored_words, is_whole_word
+from diptych.media.decoding import ImageError, decode_image
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
-from diptych.search.decoding import decoded, read_file
 
 _log = logging.getLogger("diptych.search")
 _LONGEST_TEXT = 100_000
@@ -38,7 +38,7 @@ class Embedded:
     features: Features
 
 
-class RawParts:
+class RawEmbedder:
     """Reads and embeds raw items by a model's own pipeline. No message of it names a place on disk."""
 
     def __init__(self, model: Method, folder: Path, purpose: Purpose = "auto") -> None:
@@ -161,3 +161,30 @@ def has_content(rows: Features) -> list[bool]:
 
 def _short(words: str) -> str:
     return repr(words if len(words) <= _SHOWN else words[:_SHOWN] + "…")
+
+
+LARGEST_FILE = 200 * 2**20
+
+
+def decoded(data: bytes, name: str = "the given bytes") -> ImageArray:
+    """The pixels of an image.
+
+    Raises:
+        DataError: when it is none, or one too large; the message calls it by the name given.
+    """
+    try:
+        return decode_image(data)
+    except ImageError as error:
+        raise DataError(f"{name}: {error}; give an image.") from None
+
+
+def read_file(path: Path) -> bytes:
+    """A file's content; the message of a failure holds its name, not its place."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise DataError(f"{path.name} cannot be read ({error.strerror}); give the path of a file.") from None
+    if len(data) > LARGEST_FILE:
+        raise DataError(f"{path.name} has more than {LARGEST_FILE:,} bytes; give a smaller file.")
+    return data

@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diptych._core.seeding import generator
-from diptych.search.document_calibration import CosineLine, fit_line
-from diptych.search.fusion import IMAGE, TEXT, WORDS, Fusion, learn_fusion, sigmoid, word_evidence
-from diptych.search.listing import Listed
+from diptych.search.listing import IMAGE, TEXT, WORDS, Listed, Presence, fit_presence, nearness
 from diptych.search.pairs import Pairs
-from diptych.search.presence import Presence, fit_presence, nearness
-from diptych.search.ranking import fused, merged
+from diptych.search.probabilities import CosineLine, fit_line, sigmoid
+from diptych.search.ranking import Fusion, fused, learn_fusion, merged, word_evidence
 from diptych.search.simulation import phrase
 
 ALL = np.array([True, True, True])
