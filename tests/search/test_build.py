@@ -207,4 +207,4 @@ def test_another_format_is_told(own_index) -> None:
 
 def test_media_types_come_from_the_bytes() -> None:
     assert media_type(b"\xff\xd8\xff\xe0") == "image/jpeg" and media_type(b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
-    assert media_type(b"<svg onload=x>") == "application/octet-stream"
+    assert media_type(b"<svg onload=x>") == "image/svg+xml"
