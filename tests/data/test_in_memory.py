@@ -183,13 +183,15 @@ class TestSplits:
         words = np.array(["train", "Validation", "test", "dev"] * 10)
         dataset = Dataset.from_arrays(arrays, LABELS, splits=words)
         assert dataset.splits.tolist() == ["train", "val", "test", "val"] * 10
+        assert set(Dataset.from_arrays(arrays, LABELS, splits="test").splits) == {"test"}
 
     @pytest.mark.parametrize(
         ("splits", "message"),
         [
             (["train"] * 39, "there are 40 rows but 39 splits"),
             (["train"] * 39 + ["holdout"], "splits: row 39 has the split 'holdout'; use one of train, val, test"),
-            ("train", "splits is 'train'; give one value per row"),
+            ("holdout", "splits: row 0 has the split 'holdout'"),
+            (3, "splits is 3; give one value per row"),
         ],
     )
     def test_other_words_are_refused(self, arrays, splits, message) -> None:

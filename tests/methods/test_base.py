@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from diptych._core.errors import DataError, FitError, NotFittedError
 from diptych.data import Protocol
-from diptych.methods import Method, base
+from diptych.methods import Method, embedding
 
 
 class Means(Method):
@@ -89,7 +89,7 @@ def test_progress_is_handed_on(counts_dataset) -> None:
 
 
 def test_rows_are_embedded_in_chunks(counts_dataset, monkeypatch) -> None:
-    monkeypatch.setattr(base, "_EMBED_ROWS", 7)
+    monkeypatch.setattr(embedding, "_EMBED_ROWS", 7)
     method = Means().fit(counts_dataset)
     rows = counts_dataset.split("test").features("text")
     codes = method.embed("text", rows)
@@ -98,7 +98,7 @@ def test_rows_are_embedded_in_chunks(counts_dataset, monkeypatch) -> None:
 
 
 def test_non_finite_rows_are_found_anywhere(counts_dataset, monkeypatch) -> None:
-    monkeypatch.setattr(base, "_EMBED_ROWS", 5)
+    monkeypatch.setattr(embedding, "_EMBED_ROWS", 5)
     method = Means().fit(counts_dataset)
     dense = np.zeros((12, 12))
     dense[11, 3] = np.inf
@@ -125,7 +125,7 @@ def test_blocks_are_embedded_as_all_rows_at_once_are(counts_dataset, modality) -
 
 
 def test_a_large_block_is_embedded_in_chunks(counts_dataset, monkeypatch) -> None:
-    monkeypatch.setattr(base, "_EMBED_ROWS", 7)
+    monkeypatch.setattr(embedding, "_EMBED_ROWS", 7)
     method = Means().fit(counts_dataset)
     assert [len(codes) for codes in method.embed_blocks("image", [np.ones((16, 12))])] == [16]
     assert method.seen == [7, 7, 2]
@@ -160,7 +160,7 @@ def test_bad_blocks_are_refused_with_the_row_among_all(counts_dataset) -> None:
 
 
 def test_the_row_of_a_bad_count_is_a_row(counts_dataset, monkeypatch) -> None:
-    monkeypatch.setattr(base, "_EMBED_ROWS", 2)
+    monkeypatch.setattr(embedding, "_EMBED_ROWS", 2)
     counts = np.ones((6, 20))
     counts[5, 3] = np.inf
     with pytest.raises(DataError, match="'text' features hold a value that is not finite at or after row 4"):

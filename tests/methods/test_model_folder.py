@@ -1,6 +1,7 @@
 """A model is a folder: written whole or not at all, read without trust."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.methods import create, load_model, model_fingerprint, save_model
+from diptych.methods import create, load_model, method_class, model_fingerprint, names, save_model
+from diptych.methods.cca import CCA
+from diptych.methods.cfa import CFA
+from diptych.methods.kcca import KCCA
+from diptych.methods.registry import name_of
+from diptych.methods.semantic import SemanticMatching
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +131,70 @@ def test_the_fingerprint_is_that_of_the_codes_not_of_the_clock(counts_dataset, t
     assert model_fingerprint(tmp_path / "first") != model_fingerprint(tmp_path / "other")
 
 
-def test_a_method_without_a_name_is_not_saved(counts_dataset, tmp_path) -> None:
-    from diptych.methods.cca import CCA
+class Shifted(SemanticMatching):
+    """A method of one's own, under no name."""
 
-    with pytest.raises(ConfigError, match="create"):
-        save_model(CCA().fit(counts_dataset), tmp_path / "nameless")
-    assert not (tmp_path / "nameless").exists()
+    def __init__(self, strength=0.1, scaling="auto", shift=0.0) -> None:
+        super().__init__(strength, scaling)
+        self.shift = shift
+
+    def _embed(self, modality, rows):
+        return super()._embed(modality, rows) + self.shift
+
+
+class TestWithoutARegistryName:
+    @pytest.mark.parametrize(
+        ("made", "name"),
+        [
+            (SemanticMatching(strength=0.1), "sm"),
+            (CCA(components=2), "cca"),
+            (CCA(mode="paper"), "cca-paper"),
+            (CFA(), "cfa"),
+            (KCCA("rbf"), "kcca-rbf"),
+            (KCCA("poly"), "kcca-poly"),
+        ],
+        ids=repr,
+    )
+    def test_a_method_made_from_its_class_is_found_by_its_variant(self, made, name, counts_dataset, tmp_path) -> None:
+        made.fit(counts_dataset).save(tmp_path / "model")
+        loaded = load_model(tmp_path / "model")
+        assert loaded.registry_name == name
+        assert loaded.get_params() == made.get_params()
+        rows = counts_dataset.split("test").features("image")
+        np.testing.assert_array_equal(loaded.embed("image", rows), made.embed("image", rows))
+
+    def test_every_name_is_found_from_its_class_and_parameters(self) -> None:
+        for name in names():
+            made = create(name)
+            again = type(made)(**made.get_params())
+            assert method_class(name_of(again)) is type(made)
+            assert name_of(again) == name
+
+    def test_a_class_of_ones_own_is_found_where_it_is_imported(self, counts_dataset, tmp_path, monkeypatch) -> None:
+        method = Shifted(shift=2.0).fit(counts_dataset)
+        method.save(tmp_path / "own")
+        loaded = load_model(tmp_path / "own")
+        assert isinstance(loaded, Shifted) and loaded.shift == 2.0
+        rows = counts_dataset.split("test").features("text")
+        np.testing.assert_array_equal(loaded.embed("text", rows), method.embed("text", rows))
+        edit(tmp_path / "own", params={"depth": 1})
+        with pytest.raises(ConfigError, match="Shifted has no parameter 'depth'"):
+            load_model(tmp_path / "own")
+        monkeypatch.delattr(sys.modules[Shifted.__module__], "Shifted")
+        with pytest.raises(ConfigError, match="import that class before you open the model"):
+            load_model(tmp_path / "own")
+
+    @pytest.mark.parametrize("target", ["os:system", "antigravity:Method", "pathlib:Path", ":", "nonsense"])
+    def test_a_file_makes_nothing_be_imported(self, method, folder, target) -> None:
+        edit(folder, **{"method": "", "class": target})
+        with pytest.raises(ConfigError, match="import that class before you open the model"):
+            load_model(folder)
+        assert "antigravity" not in sys.modules
+
+    def test_a_class_that_cannot_be_found_again_is_refused(self, counts_dataset, tmp_path) -> None:
+        class Local(Shifted):
+            pass
+
+        with pytest.raises(ConfigError, match="is defined inside a function"):
+            Local().fit(counts_dataset).save(tmp_path / "local")
+        assert not (tmp_path / "local").exists()

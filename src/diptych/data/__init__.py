@@ -1,7 +1,7 @@
 """Datasets: folders with features, labels and splits, and what training may see of them."""
 
 from diptych.data.dataset import Dataset, media_of
-from diptych.data.in_memory import Arrays, MemoryDataset, as_dataset, as_rows
+from diptych.data.in_memory import Arrays, MemoryDataset, as_dataset, as_rows, describe_value
 from diptych.data.labels import UNLABELLED, Labels
 from diptych.data.modality import Kind, KindBlock, Modality, ModalityRows, join_kinds, kind_blocks
 from diptych.data.partition import Partition
@@ -26,6 +26,7 @@ __all__ = [
     "TrainingData",
     "as_dataset",
     "as_rows",
+    "describe_value",
     "join_kinds",
     "kind_blocks",
     "media_of",

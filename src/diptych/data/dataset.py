@@ -90,7 +90,7 @@ class Dataset:
         data: Mapping[str, Any],
         labels: Any = None,  # noqa: ANN401 - any sequence of labels
         *,
-        splits: Sequence[str] | None = None,
+        splits: Sequence[str] | str | None = None,
         pairs: Any = None,  # noqa: ANN401 - a table of row numbers
         kinds: Mapping[str, Kind] | None = None,
         name: str = "arrays",
@@ -105,8 +105,8 @@ class Dataset:
                 DataFrames or lists of rows, without NaN.
             labels: one class name or number per item; None or NaN for an unlabelled item; a list of several; or a
                 matrix of zeros and ones with one column a class. None where no item has a label.
-            splits: "train", "val" or "test" per item. Left out, items are drawn by seed within each class, and
-                unlabelled items stay in training where others have labels.
+            splits: "train", "val" or "test" per item, or one word for all. Left out, items are drawn by seed within
+                each class, and unlabelled items stay in training where others have labels.
             pairs: where row i of one modality does not belong to row i of the others: for every item the row number
                 of each modality, in the order of `data`, and -1 for a modality that the item lacks. A row may be
                 named more than once, as the image of five captions; these items are then partners of each other, and

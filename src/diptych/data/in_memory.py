@@ -53,7 +53,7 @@ def dataset_of_arrays(
     data: Arrays,
     labels: Any = None,  # noqa: ANN401 - see `label_cells`
     *,
-    splits: Sequence[str] | None = None,
+    splits: Sequence[str] | str | None = None,
     pairs: Any = None,  # noqa: ANN401 - a table of row numbers
     kinds: Mapping[str, Kind] | None = None,
     name: str = "arrays",
@@ -71,6 +71,8 @@ def dataset_of_arrays(
     kind_of = {modality: (kinds or {}).get(modality) or guess_kind(values) for modality, values in rows.items()}
     items = _aligned(rows) if pairs is None else _paired(rows, kind_of, pairs)
     found = read_labels(items.taken(label_cells(labels, items.given, items.what)), "labels")
+    if isinstance(splits, str):
+        splits = [splits] * items.given
     words = None if splits is None else items.taken(_one_each("splits", splits, items.given, items.what))
     drawn = None if words is None else read_split_words(words, "splits")
     draft = Draft(

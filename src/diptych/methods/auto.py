@@ -3,11 +3,11 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.errors import ConfigError
-from diptych._core.progress import Progress, silent
+from diptych._core.progress import Progress
 from diptych.data import Dataset, Protocol, TrainingData
 from diptych.evaluation import Similarity
 from diptych.methods.auto_budget import Affordable, affordable, limited, posterior_seconds
@@ -86,19 +86,11 @@ class Auto(Method):
         self._check_fitted()
         return self.method_.learned_state()
 
-    def fit(
-        self,
-        dataset: Dataset,
-        protocol: Protocol | None = None,
-        *,
-        modalities: tuple[str, ...] | None = None,
-        progress: Progress = silent,
-    ) -> Self:
-        """Choose a method and fit it, as `Method.fit` does; missing labels are propagated first."""
-        protocol = protocol or Protocol()
+    def _protocol(self, dataset: Dataset, protocol: Protocol) -> Protocol:
+        """Missing labels are propagated first."""
         if self.propagate and lacks_labels(dataset, protocol):
-            protocol = replace(protocol, propagate=True)
-        return super().fit(dataset, protocol, modalities=modalities, progress=progress)
+            return replace(protocol, propagate=True)
+        return protocol
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
         if not self.budget_s > 0:

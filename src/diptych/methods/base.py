@@ -2,33 +2,52 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from diptych._core.arrays import Features, Floats, Singles
-from diptych._core.errors import DataError, FitError, NotFittedError
+from diptych._core.errors import ConfigError, FitError, NotFittedError
 from diptych._core.progress import Progress, silent
-from diptych.data import Dataset, Protocol, TrainingData, training_data
-from diptych.evaluation import Similarity
+from diptych.data import Arrays, Dataset, Protocol, TrainingData, as_dataset, describe_value, training_data
+from diptych.methods.embedding import Embedder
 from diptych.methods.label_use import ignore_single_class, refuse_single_class
 from diptych.methods.parameters import Parametrised
-from diptych.methods.pipeline_keeping import PipelineKeeper
-from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
 from diptych.methods.selection import selection_note
 
-_EMBED_ROWS = 8192
 
-
-class Method(Parametrised, PipelineKeeper, ABC):
+class Method(Parametrised, Embedder, ABC):
     """Something that learns one space for several modalities.
 
-    Subclasses write a constructor that only assigns, `_fit` and `_embed`. Whatever `_fit` learns goes into
-    attributes that end in an underscore and hold only what `diptych._core.state` can pack; saving is then inherited.
+    Subclasses write a constructor that only assigns, `_fit` and `_embed`:
+
+    - `_fit(data, progress)` receives `data`, a `TrainingData`, and nothing else of the dataset. `data.modalities` are
+      the names to join and `data.kinds` say which columns are counts. `data.train` and `data.validation` (None where
+      there is none) are `Partition`s: `part.having("image").features("image")` are the rows of the items that have an
+      image, `part.having("image", "text")` are the pairs, and `part.labels` are the labels that the protocol leaves
+      (`codes` has one class number per item and -1 for none; `matrix` is the indicator of several). Labels that are
+      withheld are gone, not hidden. `data.pools` are unlabelled rows by modality, where the protocol gives any.
+      `Validation.of(data)` turns the validation items into a score to choose hyper-parameters by. `progress(stage,
+      done, total)` says how far the fit is. Whatever is learned goes into attributes that end in an underscore and
+      hold only what `diptych._core.state` can pack; saving is then inherited. `self.record_` is a dictionary for what
+      was tried ("selection") and chosen ("chosen").
+    - `_embed(modality, rows)` receives checked rows (an array, or a sparse array where the modality is counts) and
+      returns one embedding a row.
 
     A method with several spaces sets `spaces_` in `_fit`, a dictionary from "class" and "partner" to their numbers of
     columns; `_embed` then returns them side by side in that order, each part of a row with the same length in all rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from diptych import CCA
+        >>> random = np.random.default_rng(0)
+        >>> cause = random.normal(size=(200, 3))
+        >>> X, Y = cause @ random.normal(size=(3, 8)), cause @ random.normal(size=(3, 5))
+        >>> model = CCA(components=3).fit({"image": X[:150], "text": Y[:150]})
+        >>> model.transform({"image": X[150:]})["image"].shape
+        (50, 3)
+        >>> round(model.score({"image": X[150:], "text": Y[150:]}), 2)  # how well partners find each other
+        1.0
 
     Attributes:
         uses_pairs: whether `_fit` reads which training rows belong together.
@@ -48,55 +67,75 @@ class Method(Parametrised, PipelineKeeper, ABC):
     max_modalities: ClassVar[int | None] = 2
     citation: ClassVar[str] = ""
 
-    registry_name: str = ""
-    similarity: Similarity = "cosine"
-
     @abstractmethod
     def _fit(self, data: TrainingData, progress: Progress) -> None:
         """Learn from what the protocol lets through, into attributes that end in an underscore."""
 
-    @abstractmethod
-    def _embed(self, modality: str, rows: Features) -> Floats | Singles:
-        """Embed checked rows of a modality."""
-
     def fit(
         self,
-        dataset: Dataset,
+        data: Dataset | Arrays,
         protocol: Protocol | None = None,
         *,
+        labels: Any = None,  # noqa: ANN401 - any sequence of labels
+        splits: Sequence[str] | None = None,
+        pairs: Any = None,  # noqa: ANN401 - a table of row numbers
         modalities: tuple[str, ...] | None = None,
         progress: Progress = silent,
     ) -> Self:
-        """Learn from a dataset's training split, choosing open hyper-parameters on its validation split.
+        """Learn from the training items, choosing open hyper-parameters on the validation items.
+
+        Arrays become a dataset in memory first, so that they pass the checks of a folder and are seen through the
+        same protocol: no label of a validation item reaches training.
 
         Args:
-            dataset: the dataset.
+            data: a dataset, or arrays by modality such as {"image": X, "text": Y}: NumPy arrays, SciPy sparse
+                matrices, pandas DataFrames or lists of rows, without NaN, one row per item.
             protocol: what training may see; the default is inductive with all training labels.
-            modalities: which modalities to join; all of the dataset's by default.
+            labels: one class name or number per item of the arrays, None for an unlabelled one; see
+                `Dataset.from_arrays`.
+            splits: "train", "val" or "test" per item of the arrays; test items are not looked at. Left out, a tenth
+                of the labelled items (of all items, where none has a label) is drawn for validation, by the method's
+                `seed` (0 where it has none) and within each class, and the others train.
+            pairs: which rows belong together, where row i of one modality does not belong to row i of the others; see
+                `Dataset.from_arrays`.
+            modalities: which modalities to join; all by default.
             progress: told how far the fit is.
+
+        Raises:
+            DataError: for arrays that are no tables of finite numbers, or do not fit together.
+            ConfigError: for a parameter out of range, or arguments that are neither a dataset nor a mapping.
+            FitError: when the method cannot learn from such data.
         """
+        seed = getattr(self, "seed", 0)
+        caller = f"{type(self).__name__}.fit"
+        dataset = as_dataset(caller, data, labels, splits=splits, pairs=pairs, seed=seed, test_share=0.0)
+        if not isinstance(protocol, Protocol | None):
+            raise ConfigError(
+                f"the second argument of {caller} is a protocol, and it was given {describe_value(protocol)}; give "
+                "labels by name: labels=y."
+            )
         for name in self._learned_names():
             delattr(self, name)  # nothing of an earlier fit may end up in this one
-        protocol = protocol or Protocol()
-        data = training_data(dataset, protocol, modalities)
-        self._check_data(data)
+        protocol = self._protocol(dataset, protocol or Protocol())
+        seen = training_data(dataset, protocol, modalities)
+        self._check_data(seen)
         notes: dict[str, str] = {}
         if self.uses_labels and self.works_without_labels:
-            data, notes = ignore_single_class(data)
+            seen, notes = ignore_single_class(seen)
         started = time.perf_counter()
         propagation = {}
         if protocol.propagate and self.uses_labels:
             from diptych.methods.propagation import propagate  # loading a model should not pay for it
 
-            data, propagation["propagation"] = propagate(data, protocol, progress)
+            seen, propagation["propagation"] = propagate(seen, protocol, progress)
         self.record_ = {
             "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint},
             "pipeline": dataset.pipeline_fingerprint,
             "protocol": protocol.to_json(),
-            "saw": self.saw(protocol, data),
+            "saw": self.saw(protocol, seen),
             "modalities": {
                 name: {"kind": dataset.modalities[name].kind, "dimension": dataset.modalities[name].dimension}
-                for name in data.modalities
+                for name in seen.modalities
             },
             "classes": list(dataset.classes),
             "selection": [],
@@ -104,83 +143,27 @@ class Method(Parametrised, PipelineKeeper, ABC):
             **propagation,
         }
         self.pipeline_folder = dataset.pipeline_folder
-        self._fit(data, progress)
-        note = selection_note(data)
+        self._fit(seen, progress)
+        note = selection_note(seen)
         if note and self.record_["selection"]:
             self.record_["selection_note"] = note
         # What came from a cache counts with the time it once took: the figure is that of a cold start.
         self.record_["fit_seconds"] = time.perf_counter() - started + self.record_.get("reused_seconds", 0.0)
         return self
 
-    def embed(self, modality: str, features: Features, purpose: Purpose = "auto") -> Singles:
-        """Embed rows of one modality into the shared space, in chunks, as float32.
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted model as a folder, whole or not at all; `diptych.load` opens it again.
 
         Args:
-            modality: which one.
-            features: its rows.
-            purpose: which space is wanted, where the model has several (see `purposes`): "class", "partner", "both"
-                side by side, or "auto", the class space where there is one.
-
-        Raises:
-            DataError: for an unknown modality, a wrong dimension or a non-finite value.
-            ConfigError: for a purpose the model cannot serve.
+            folder: where to put it.
+            overwrite: replace a folder that is there.
         """
-        self._check_features(modality, features)
-        return self._embed_chunks(modality, features, self._columns(purpose))
+        # By name: what a fit depends on is read from the imports, and how it is saved is no part of that.
+        import_module("diptych.methods.model_folder").save_model(self, folder, overwrite=overwrite)
 
-    def embed_blocks(self, modality: str, blocks: Iterable[Features], purpose: Purpose = "auto") -> Iterator[Singles]:
-        """Embed rows that come block by block (see `Partition.blocks`), each block when its codes are asked for.
-
-        One block of rows and its codes are held at a time. The codes are those of `embed` on all rows at once,
-        to the last bits a product of matrices of another size may differ in.
-
-        Raises:
-            DataError: as `embed` does, when the block at fault is reached.
-        """
-        row = 0
-        for block in blocks:
-            self._check_features(modality, block, row)
-            row += block.shape[0]
-            codes = self._embed_chunks(modality, block, self._columns(purpose))
-            del block
-            yield codes
-            del codes  # before the next block is read
-
-    def embed_raw(
-        self,
-        modality: str,
-        items: Any,  # noqa: ANN401 - see `diptych.features.raw_items`
-        purpose: Purpose = "auto",
-    ) -> Singles:
-        """Embed raw items by the pipeline that made the rows this model learned from.
-
-        Args:
-            modality: which one.
-            items: for pictures a path, the bytes of a file, a Pillow image or a height × width × 3 array of bytes, for
-                texts a string; or a sequence of these.
-            purpose: which space is wanted, as in `embed`.
-
-        Returns:
-            One code a row, a single item too.
-
-        Raises:
-            DataError: when the model has no pipeline, or an item cannot be read.
-        """
-        return self.embed(modality, self.pipeline.describe(modality, items), purpose)
-
-    def represent(
-        self,
-        query_modality: str,
-        gallery_modality: str,
-        queries: Features,
-        gallery: Features,
-        purpose: Purpose = "auto",
-    ) -> tuple[Singles, Singles]:
-        """The query and gallery matrices to compare when one modality asks for the other.
-
-        Most methods embed both sides into one space; a method whose space depends on the direction overrides this.
-        """
-        return self.embed(query_modality, queries, purpose), self.embed(gallery_modality, gallery, purpose)
+    def _protocol(self, dataset: Dataset, protocol: Protocol) -> Protocol:
+        """The protocol to fit under; a method may ask for labels to be propagated."""
+        return protocol
 
     @classmethod
     def divide_saved(cls, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -217,36 +200,6 @@ class Method(Parametrised, PipelineKeeper, ABC):
         """Whether `fit` or `load` has run to its end."""
         return "fit_seconds" in getattr(self, "record_", {})
 
-    @property
-    def modalities(self) -> tuple[str, ...]:
-        """The modalities it was fitted on, in order."""
-        self._check_fitted()
-        return tuple(self.record_["modalities"])
-
-    @property
-    def spaces(self) -> dict[str, int]:
-        """The number of columns of each space, in order; empty where there is a single one without a name."""
-        self._check_fitted()
-        return dict(getattr(self, "spaces_", {}))
-
-    @property
-    def purposes(self) -> tuple[Purpose, ...]:
-        """The purposes it can embed for; empty where it has a single space without a name."""
-        return purposes_of(self.spaces)
-
-    def settle_purpose(self, purpose: Purpose = "auto", *, auto: Purpose = "class") -> Purpose | None:
-        """The purpose that is meant; None where the model has a single space without a name.
-
-        Args:
-            purpose: what was asked for.
-            auto: what "auto" stands for where the model has both spaces.
-
-        Raises:
-            ConfigError: for a purpose the model cannot serve.
-        """
-        named = f"'{self.registry_name or type(self).__name__}'"
-        return settled_purpose(self.spaces, purpose, auto=auto, model=named)
-
     def learned_state(self) -> dict[str, Any]:
         """All that was learned: the attributes that end in an underscore."""
         self._check_fitted()
@@ -257,7 +210,7 @@ class Method(Parametrised, PipelineKeeper, ABC):
 
     def _check_fitted(self) -> None:
         if not self.is_fitted:
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(dataset) first.")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first.")
 
     def _check_data(self, data: TrainingData) -> None:
         count = len(data.modalities)
@@ -265,36 +218,18 @@ class Method(Parametrised, PipelineKeeper, ABC):
             given = ", ".join(data.modalities) or "none"
             raise FitError(
                 f"{type(self).__name__} joins modalities and needs two; the dataset gives {count} ({given}). Give "
-                "items both an image and a text, such as a column of texts or x.txt beside x.jpg, and ingest again."
+                "items both an image and a text, such as a column of texts or x.txt beside x.jpg, and ingest again; "
+                "of arrays give both: {'image': X, 'text': Y}."
             )
         if self.max_modalities is not None and count > self.max_modalities:
             raise FitError(
                 f"{type(self).__name__} joins {self.max_modalities} modalities and the dataset has {count} "
-                f"({', '.join(data.modalities)}); name the ones to use with --modalities."
+                f"({', '.join(data.modalities)}); name the ones to use with --modalities, or modalities=(…)."
             )
         if self.uses_labels and not self.works_without_labels and not data.train.labels.is_labelled.any():
-            raise FitError(f"{type(self).__name__} learns from labels and no training item has one.")
+            raise FitError(
+                f"{type(self).__name__} learns from labels and no training item has one; label some (labels=… beside "
+                "arrays), or use a method that learns from pairs, such as 'cca'."
+            )
         if self.uses_labels and not self.works_without_labels:
             refuse_single_class(type(self).__name__, data)
-
-    def _columns(self, purpose: Purpose) -> slice:
-        return columns_of(self.spaces, self.settle_purpose(purpose))
-
-    def _embed_chunks(self, modality: str, features: Features, columns: slice) -> Singles:
-        starts = range(0, max(1, features.shape[0]), _EMBED_ROWS)
-        chunks = [self._embed(modality, features[start : start + _EMBED_ROWS])[:, columns] for start in starts]
-        return np.concatenate(chunks).astype(np.float32, copy=False)
-
-    def _check_features(self, modality: str, features: Features, first_row: int = 0) -> None:
-        self._check_fitted()
-        known = self.record_["modalities"]
-        if modality not in known:
-            raise DataError(f"this model knows no modality '{modality}'; it knows {', '.join(known)}.")
-        dimension = known[modality]["dimension"]
-        if features.ndim != 2 or features.shape[1] != dimension:
-            raise DataError(f"'{modality}' features have shape {features.shape}; this model takes {dimension} columns.")
-        for start in range(0, features.shape[0], _EMBED_ROWS):
-            rows = features[start : start + _EMBED_ROWS]
-            if not np.isfinite(rows if isinstance(rows, np.ndarray) else rows.data).all():
-                row = first_row + start
-                raise DataError(f"'{modality}' features hold a value that is not finite at or after row {row}.")

@@ -4,6 +4,7 @@ Where it learned from raw pictures and texts, `pipeline/` says how these became 
 """
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline
 from diptych.methods.base import Method
 from diptych.methods.exported import is_exported, load_exported
-from diptych.methods.registry import create, method_class
+from diptych.methods.parameters import check_names
+from diptych.methods.registry import create, method_class, name_of
 
 FORMAT = "diptych-model"
 FORMAT_VERSION = 1
@@ -26,16 +28,16 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
     """Write a fitted method as a folder, whole or not at all.
 
     Args:
-        method: a fitted method that came from the registry; of one that chose another, the other is written.
+        method: a fitted method; of one that chose another, the other is written. One whose class is not registered
+            is kept by the class's name, and opens wherever that class has been imported.
         folder: where to put it.
         overwrite: replace an existing folder.
     """
     method = method.saved_as
-    if not method.registry_name:
-        raise ConfigError(f"this {type(method).__name__} has no name to be found by again; make it with create(name).")
+    named = {"method": name} if (name := name_of(method)) else {"method": "", "class": _class_name(type(method))}
     state, arrays = pack(method.learned_state())
     weights = to_weights(arrays)
-    body = {"method": method.registry_name, "params": method.get_params(), "state": state, "versions": versions()}
+    body = named | {"params": method.get_params(), "state": state, "versions": versions()}
     body |= {"fingerprint": _fingerprint(body, weights)}
     if method.pipeline_folder is None:
         _MODEL.write(folder, body, weights, overwrite=overwrite)
@@ -56,7 +58,29 @@ def _fingerprint(body: dict[str, Any], weights: bytes) -> str:
     """Hash what decides the codes: not how long the fit took, nor where it ran."""
     params = {name: value for name, value in body["params"].items() if name not in ("cache", "device")}
     learned = {name: value for name, value in body["state"].items() if name != "record_"}
-    return hash_state([body["method"], params, learned], weights)
+    return hash_state([body["method"] or body["class"], params, learned], weights)
+
+
+def _class_name(cls: type[Method]) -> str:
+    """How a class is found again that no registry knows: "module:Class"."""
+    if "." in cls.__qualname__:
+        raise ConfigError(
+            f"{cls.__qualname__} is defined inside a function or a class, so it cannot be found again; define it at "
+            "the top level of a module, or register it under the entry points 'diptych.methods'."
+        )
+    return f"{cls.__module__}:{cls.__name__}"
+
+
+def _imported_class(target: str) -> type[Method]:
+    """A class that was imported before; nothing is imported because a file says so."""
+    module, _, name = target.partition(":")
+    found = getattr(sys.modules.get(module), name, None)
+    if not isinstance(found, type) or not issubclass(found, Method):
+        raise ConfigError(
+            f"this model is of the class '{name}' of the module '{module}', which is no registered method; import "
+            "that class before you open the model."
+        )
+    return found
 
 
 def load_model(folder: str | Path) -> Method:
@@ -67,8 +91,11 @@ def load_model(folder: str | Path) -> Method:
     if is_exported(folder):
         return load_exported(folder)
     body, arrays = _MODEL.read(folder)
-    params, former = method_class(body["method"]).divide_saved(body["params"])
-    method = create(body["method"], **params)
+    foreign = None if body["method"] else _imported_class(body["class"])
+    params, former = (foreign or method_class(body["method"])).divide_saved(body["params"])
+    if foreign is not None:
+        check_names(foreign.__name__, params, list(foreign.parameter_defaults()))
+    method = create(body["method"], **params) if foreign is None else foreign(**params)
     for name, value in unpack(body["state"], arrays).items():
         setattr(method, name, value)
     if former:

@@ -125,3 +125,21 @@ def create(name: str, **params: Any) -> Method:  # noqa: ANN401 - each parameter
     method = cls(**{**entry(name).defaults, **params})
     method.registry_name = name
     return method
+
+
+def name_of(method: Method) -> str:
+    """The name a method is found by: the one it was made by, or the variant of its class whose defaults it has.
+
+    Returns:
+        The name; empty where its class is registered under none.
+    """
+    if method.registry_name:
+        return method.registry_name
+    cls, params = type(method), method.get_params()
+    variants = {
+        name: known.defaults
+        for name, known in _entries().items()
+        if known.target.endswith(f":{cls.__name__}") and method_class(name) is cls
+    }
+    fitting = [name for name, given in variants.items() if all(params[key] == value for key, value in given.items())]
+    return max(fitting, key=lambda name: len(variants[name]), default=next(iter(variants), ""))

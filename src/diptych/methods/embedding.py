@@ -1,0 +1,221 @@
+"""What every fitted model can do: embed rows, arrays and raw items, and say how well they find each other."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from diptych._core.arrays import Features, Floats, Singles
+from diptych._core.errors import ConfigError, DataError
+from diptych.data import Arrays, Dataset, Labels, as_dataset, as_rows, describe_value
+from diptych.evaluation import Similarity
+from diptych.methods.pipeline_keeping import PipelineKeeper
+from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
+from diptych.methods.selection import Validation
+
+_EMBED_ROWS = 8192
+
+
+class Embedder(PipelineKeeper):
+    """Something fitted that embeds rows of several modalities into one space; it writes `_embed`.
+
+    Attributes:
+        registry_name: the name it was made by; empty for one made from its class.
+        similarity: how embeddings are compared.
+    """
+
+    registry_name: str = ""
+    similarity: Similarity = "cosine"
+
+    @abstractmethod
+    def _embed(self, modality: str, rows: Features) -> Floats | Singles:
+        """Embed checked rows of a modality."""
+
+    def embed(self, modality: str, features: Features, purpose: Purpose = "auto") -> Singles:
+        """Embed rows of one modality into the shared space, in chunks, as float32.
+
+        Args:
+            modality: which one.
+            features: its rows.
+            purpose: which space is wanted, where the model has several (see `purposes`): "class", "partner", "both"
+                side by side, or "auto", the class space where there is one.
+
+        Raises:
+            DataError: for an unknown modality, a wrong dimension or a non-finite value.
+            ConfigError: for a purpose the model cannot serve.
+        """
+        self._check_features(modality, features)
+        return self._embed_chunks(modality, features, self._columns(purpose))
+
+    def transform(self, data: Arrays, purpose: Purpose = "auto") -> dict[str, Singles]:
+        """Embed arrays of one or more modalities into the shared space.
+
+        Args:
+            data: rows by modality, such as {"image": X}: arrays, sparse matrices, DataFrames or lists of rows.
+            purpose: which space is wanted, as in `embed`.
+
+        Returns:
+            The embeddings by modality, one float32 row for each row given.
+
+        Raises:
+            DataError: for an unknown modality, a wrong dimension or a value that is not finite.
+            ConfigError: when `data` is no mapping.
+        """
+        self._check_fitted()
+        if not isinstance(data, Mapping):
+            raise ConfigError(
+                f"transform takes a mapping from modalities to arrays, such as {{'{self.modalities[0]}': X}}; it was "
+                f"given {describe_value(data)}."
+            )
+        return {modality: self.embed(modality, as_rows(modality, values), purpose) for modality, values in data.items()}
+
+    def score(
+        self,
+        data: Dataset | Arrays,
+        labels: Any = None,  # noqa: ANN401 - any sequence of labels
+        *,
+        pairs: Any = None,  # noqa: ANN401 - a table of row numbers
+        split: str = "test",
+        purpose: Purpose = "auto",
+    ) -> float:
+        """Measure retrieval: the mean average precision, averaged over all directions between modalities.
+
+        Every item of one modality is a query, and all items of the other are ranked; relevant is what shares a label.
+        Where no item has a label, an item's own partner is relevant, and the score is the mean reciprocal rank.
+
+        Args:
+            data: arrays by modality, or a dataset.
+            labels: the labels of the items, as in `fit`; those of a dataset are its own.
+            pairs: which rows belong together, as in `fit`.
+            split: which items of a dataset to score; of arrays all are scored.
+            purpose: the space to measure in, where the model has several: "auto" is the class space where items have
+                labels, and the partner space where they have none.
+        """
+        self._check_fitted()
+        splits = None if isinstance(data, Dataset) else split
+        dataset = as_dataset(f"{type(self).__name__}.score", data, labels, splits=splits, pairs=pairs)
+        absent = [name for name in self.modalities if name not in dataset.modalities]
+        if absent:
+            raise DataError(f"score needs every modality of the model, and '{absent[0]}' is missing; give it too.")
+        self.check_rows_of(dataset)
+        items = dataset.split(split)
+        by_class = bool(items.labels.is_labelled.any())
+        if not by_class:
+            items = items.with_labels(Labels.from_identity(items.documents.tolist()))
+        parts = {name: items.having(name) for name in self.modalities}
+        empty = [name for name, part in parts.items() if not len(part)]
+        if empty:
+            raise DataError(f"no item of the split '{split}' has '{empty[0]}', so nothing can be scored.")
+        rows = {name: part.features(name) for name, part in parts.items()}
+        judge = Validation(rows, {name: part.labels for name, part in parts.items()})
+        space = self.settle_purpose(purpose, auto="class" if by_class else "partner") or "auto"
+        directions = {(a, b): self.represent(a, b, rows[a], rows[b], space) for a, b in permutations(rows, 2)}
+        return judge.score_directions(directions, self.similarity)
+
+    def embed_blocks(self, modality: str, blocks: Iterable[Features], purpose: Purpose = "auto") -> Iterator[Singles]:
+        """Embed rows that come block by block (see `Partition.blocks`), each block when it is asked for.
+
+        One block of rows and its embeddings are held at a time. The embeddings are those of `embed` on all rows at
+        once, to the last bits a product of matrices of another size may differ in.
+
+        Raises:
+            DataError: as `embed` does, when the block at fault is reached.
+        """
+        row = 0
+        for block in blocks:
+            self._check_features(modality, block, row)
+            row += block.shape[0]
+            embeddings = self._embed_chunks(modality, block, self._columns(purpose))
+            del block
+            yield embeddings
+            del embeddings  # before the next block is read
+
+    def embed_raw(
+        self,
+        modality: str,
+        items: Any,  # noqa: ANN401 - see `diptych.features.raw_items`
+        purpose: Purpose = "auto",
+    ) -> Singles:
+        """Embed raw items by the pipeline that made the rows this model learned from.
+
+        Args:
+            modality: which one.
+            items: for images a path, the bytes of a file, a Pillow image or a height × width × 3 array of bytes, for
+                texts a string; or a sequence of these.
+            purpose: which space is wanted, as in `embed`.
+
+        Returns:
+            One embedding a row, a single item too.
+
+        Raises:
+            DataError: when the model has no pipeline, or an item cannot be read.
+        """
+        return self.embed(modality, self.pipeline.describe(modality, items), purpose)
+
+    def represent(
+        self,
+        query_modality: str,
+        gallery_modality: str,
+        queries: Features,
+        gallery: Features,
+        purpose: Purpose = "auto",
+    ) -> tuple[Singles, Singles]:
+        """The query and gallery matrices to compare when one modality asks for the other.
+
+        Most methods embed both sides into one space; a method whose space depends on the direction overrides this.
+        """
+        return self.embed(query_modality, queries, purpose), self.embed(gallery_modality, gallery, purpose)
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """The modalities it was fitted on, in order."""
+        self._check_fitted()
+        return tuple(self.record_["modalities"])
+
+    @property
+    def spaces(self) -> dict[str, int]:
+        """The number of columns of each space, in order; empty where there is a single one without a name."""
+        self._check_fitted()
+        return dict(getattr(self, "spaces_", {}))
+
+    @property
+    def purposes(self) -> tuple[Purpose, ...]:
+        """The purposes it can embed for; empty where it has a single space without a name."""
+        return purposes_of(self.spaces)
+
+    def settle_purpose(self, purpose: Purpose = "auto", *, auto: Purpose = "class") -> Purpose | None:
+        """The purpose that is meant; None where the model has a single space without a name.
+
+        Args:
+            purpose: what was asked for.
+            auto: what "auto" stands for where the model has both spaces.
+
+        Raises:
+            ConfigError: for a purpose the model cannot serve.
+        """
+        named = f"'{self.registry_name or type(self).__name__}'"
+        return settled_purpose(self.spaces, purpose, auto=auto, model=named)
+
+    def _columns(self, purpose: Purpose) -> slice:
+        return columns_of(self.spaces, self.settle_purpose(purpose))
+
+    def _embed_chunks(self, modality: str, features: Features, columns: slice) -> Singles:
+        starts = range(0, max(1, features.shape[0]), _EMBED_ROWS)
+        chunks = [self._embed(modality, features[start : start + _EMBED_ROWS])[:, columns] for start in starts]
+        return np.concatenate(chunks).astype(np.float32, copy=False)
+
+    def _check_features(self, modality: str, features: Features, first_row: int = 0) -> None:
+        self._check_fitted()
+        known = self.record_["modalities"]
+        if modality not in known:
+            raise DataError(f"this model knows no modality '{modality}'; it knows {', '.join(known)}.")
+        dimension = known[modality]["dimension"]
+        if features.ndim != 2 or features.shape[1] != dimension:
+            raise DataError(f"'{modality}' features have shape {features.shape}; this model takes {dimension} columns.")
+        for start in range(0, features.shape[0], _EMBED_ROWS):
+            rows = features[start : start + _EMBED_ROWS]
+            if not np.isfinite(rows if isinstance(rows, np.ndarray) else rows.data).all():
+                row = first_row + start
+                raise DataError(f"'{modality}' features hold a value that is not finite at or after row {row}.")
