@@ -29,7 +29,7 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych._core.seeding import generator
-from diptych.index import Identity, Index, Maker, create_index, open_index
+from diptych.index import EmbedderId, Identity, Index, create_index, open_index
 from diptych.search import Calibration, Mode, Query, QueryPart
 from diptych.search.answers import Answerer
 from diptych.search.listing import Lister
@@ -82,7 +82,7 @@ def vectors_of(count: int, dimension: int, *purpose: str) -> Singles:
 
 def build(folder: Path, count: int, dimension: int, texts: list[str] | None) -> None:
     """Fill an index as the command line does."""
-    create_index(folder, Identity(Maker("benchmark"), dimension), words=texts is not None).close()
+    create_index(folder, Identity(EmbedderId("benchmark"), dimension), words=texts is not None).close()
     with open_index(folder, auto_fold=False) as index:
         for start in range(0, count, BLOCK):
             add(index, start, min(BLOCK, count - start), dimension, texts and texts[start : start + BLOCK])
@@ -120,7 +120,7 @@ def asked(main: Index, side: Index, words: list[str], weights: Any) -> dict[str,
         main.get(main.search(images[n], K)[0].ids[:SHOWN])
 
     answerer = Answerer(
-        Lister(main, Texts(TextsPlan("text", 0, TEXT_NUMBERS), side), Maker("benchmark"), IndexSpaces()),
+        Lister(main, Texts(TextsPlan("text", 0, TEXT_NUMBERS), side), EmbedderId("benchmark"), IndexSpaces()),
         cast(RawEmbedder, reader := Reader(images, texts)),
         Calibration(),
         ("image", "text"),
@@ -194,7 +194,8 @@ def cost_of_words(folder: Path, texts: list[str]) -> float:
     """The time that one text takes longer to add with words than without, in milliseconds."""
     spent = []
     for words in (False, True):
-        with create_index(folder / f"added-{words}", Identity(Maker("benchmark"), TEXT_NUMBERS), words=words) as index:
+        identity = Identity(EmbedderId("benchmark"), TEXT_NUMBERS)
+        with create_index(folder / f"added-{words}", identity, words=words) as index:
             started = time.perf_counter()
             add(index, 0, len(texts), TEXT_NUMBERS, texts if words else None)
             spent.append(time.perf_counter() - started)

@@ -31,7 +31,7 @@ import psutil
 
 from diptych._core.arrays import Singles
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index, open_index
+from diptych.index import EmbedderId, Identity, create_index, open_index
 from diptych.index.local import LocalIndex
 
 DIMENSION, CLUSTERS, QUERIES, TURNS, K = 256, 1_000, 1_000, 7, 10
@@ -65,7 +65,7 @@ def block(number: int) -> Singles:
 
 def built(folder: Path, size: int) -> dict[str, float]:
     """Fill an index as the command line does."""
-    create_index(folder, Identity(Maker("benchmark"), DIMENSION)).close()
+    create_index(folder, Identity(EmbedderId("benchmark"), DIMENSION)).close()
     with open_index(folder, auto_fold=False) as index:
         adding = 0.0
         for number, start in enumerate(range(0, size, BLOCK)):

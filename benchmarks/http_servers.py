@@ -9,7 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from diptych.index import Identity, Maker, create_index
+from diptych.index import EmbedderId, Identity, create_index
 from diptych.search.answers import Answerer
 from diptych.search.calibration import Calibration
 from diptych.search.listing import Lister
@@ -71,8 +71,8 @@ class VectorSearcher:
     """The searcher's way from a query to its answer, over vectors that no model had to make."""
 
     def __init__(self, folder: Path, rows: np.ndarray, ids: list[str]) -> None:
-        maker = Maker("benchmark")
-        self._index = create_index(folder, Identity(maker, rows.shape[1]))
+        embedder = EmbedderId("benchmark")
+        self._index = create_index(folder, Identity(embedder, rows.shape[1]))
         known = [{"split": ("train", "test")[place % 2], "label": f"class {place % 10}"} for place in range(len(ids))]
         for start in range(0, len(ids), 10_000):
             part = slice(start, start + 10_000)
@@ -80,7 +80,7 @@ class VectorSearcher:
         self._index.optimise()
         calibration = Calibration(maps={("image", "image"): ProbabilityMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))})
         words_are_not_asked: Any = None
-        lister = Lister(self._index, None, maker, IndexSpaces())
+        lister = Lister(self._index, None, embedder, IndexSpaces())
         suggester = Suggester(words_are_not_asked, None, None)
         answerer = Answerer(lister, words_are_not_asked, calibration, ("image",), suggester)
         self.answer_many = answerer.answer_many

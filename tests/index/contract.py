@@ -5,12 +5,12 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
-from diptych.index import Identity, Index, Maker
+from diptych.index import EmbedderId, Identity, Index
 from index.brute_force import BruteForce, check_found
 
 DIMENSION = 7
-MAKER = Maker("model-one", "pipeline-one")
-IDENTITY = Identity(MAKER, DIMENSION)
+EMBEDDER = EmbedderId("model-one", "pipeline-one")
+IDENTITY = Identity(EMBEDDER, DIMENSION)
 WORDS = ("river", "pond", "wood")
 
 
@@ -32,7 +32,7 @@ class EngineContract:
         """An empty index at a place that a test has for itself."""
         raise NotImplementedError
 
-    def again(self, place, maker=None) -> Index:
+    def again(self, place, embedder=None) -> Index:
         """The index at that place, opened once more."""
         raise NotImplementedError
 
@@ -121,7 +121,7 @@ class EngineContract:
 
     def test_equal_vectors_get_equal_scores_and_come_by_id(self, tmp_path):
         for dimension in (3, 33, 257):
-            with self.new(tmp_path / str(dimension), Identity(MAKER, dimension)) as index:
+            with self.new(tmp_path / str(dimension), Identity(EMBEDDER, dimension)) as index:
                 same, other = drawn(1, seed=3, dimension=dimension), drawn(30, seed=4, dimension=dimension)
                 ids = [f"{n * 37 % 101:03d}" for n in range(101)]
                 index.add(ids, np.repeat(same, 101, axis=0), modality="a")
@@ -252,16 +252,16 @@ class EngineContract:
     def test_vectors_of_another_model_are_refused(self, tmp_path):
         with self.new(tmp_path / "index") as index:
             assert index.identity == IDENTITY
-            for maker in (Maker("model-two", "pipeline-one"), Maker("model-one", "pipeline-two")):
+            for embedder in (EmbedderId("model-two", "pipeline-one"), EmbedderId("model-one", "pipeline-two")):
                 for call in (index.add, index.update):
                     with pytest.raises(DataError, match=r"-one.* come from .*-two.*run `diptych index"):
-                        call(["a"], drawn(1), modality="image", maker=maker)
+                        call(["a"], drawn(1), modality="image", embedder=embedder)
                 with pytest.raises(DataError, match="run `diptych index"):
-                    index.search(drawn(1), maker=maker)
-            index.add(["a"], drawn(1), modality="image", maker=MAKER)
+                    index.search(drawn(1), embedder=embedder)
+            index.add(["a"], drawn(1), modality="image", embedder=EMBEDDER)
         with pytest.raises(DataError, match="run `diptych index"):
-            self.again(tmp_path / "index", maker=Maker("model-two"))
-        with self.again(tmp_path / "index", maker=MAKER) as index:
+            self.again(tmp_path / "index", embedder=EmbedderId("model-two"))
+        with self.again(tmp_path / "index", embedder=EMBEDDER) as index:
             assert (index.identity, index.count()) == (IDENTITY, 1)
 
     def test_everything_is_there_after_closing(self, tmp_path):

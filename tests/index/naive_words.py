@@ -7,8 +7,7 @@ import numpy as np
 
 from diptych.index import parse
 from diptych.index.filters import matches
-from diptych.index.stems import stem
-from diptych.index.words import lexical_tokens
+from diptych.index.words import lexical_tokens, stem
 
 K1, B, EXACT = 1.2, 0.75, 0.25
 

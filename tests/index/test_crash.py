@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index, open_index
+from diptych.index import EmbedderId, Identity, create_index, open_index
 from index.brute_force import BruteForce, check_found
 from index.churn import DIMENSION, apply_to_model
 
@@ -41,7 +41,7 @@ def of_model(model):
 
 
 def check_survival(folder, rounds):
-    identity = Identity(Maker("m"), DIMENSION)
+    identity = Identity(EmbedderId("m"), DIMENSION)
     create_index(folder, identity, structure="hnsw", fold_at=6, exact_below=10).close()
     rng, model, next_number = generator(SEED, "crash"), BruteForce(), 0
     for _ in range(rounds):

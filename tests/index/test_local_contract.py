@@ -8,8 +8,8 @@ class TestFlat(EngineContract):
     def new(self, place, identity=IDENTITY):
         return create_index(place, identity)
 
-    def again(self, place, maker=None):
-        return open_index(place, maker=maker)
+    def again(self, place, embedder=None):
+        return open_index(place, embedder=embedder)
 
 
 class TestFoldedOften(TestFlat):

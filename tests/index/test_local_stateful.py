@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from diptych._core.errors import DataError
-from diptych.index import Identity, Maker, create_index, open_index
+from diptych.index import EmbedderId, Identity, create_index, open_index
 from index.brute_force import BruteForce, check_found
 
 DIMENSION = 3
@@ -29,7 +29,7 @@ class Machine(RuleBasedStateMachine):
     def start(self, fold_at):
         self.folder = Path(tempfile.mkdtemp())
         self.model = BruteForce()
-        identity = Identity(Maker("m"), DIMENSION)
+        identity = Identity(EmbedderId("m"), DIMENSION)
         self.index = create_index(self.folder / "index", identity, structure="flat", fold_at=fold_at)
         self.other = open_index(self.folder / "index", read_only=True)
 

@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given, settings
 
 from diptych._core.errors import ConfigError, DataError
+from diptych._core.optional import optional_package
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index, open_index
-from diptych.index.milvus import library
-from diptych.index.milvus.filters import to_milvus
-from diptych.index.milvus.spans import spans_of
+from diptych.index import EmbedderId, Identity, create_index, open_index
+from diptych.index.milvus.filters import spans_of, to_milvus
 from index.brute_force import BruteForce, check_found
 from index.servers import varied
 from index.servers.milvus import running_milvus
 
-MAKER = Maker("model")
+EMBEDDER = EmbedderId("model")
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +87,7 @@ def test_the_built_graph_finds_most_and_all_under_a_rare_condition(url, tmp_path
     ids, metadata = [f"{n:05d}" for n in range(count)], [{"rare": n % 500 == 0, "half": n % 2} for n in range(count)]
     model = BruteForce()
     model.put(ids, vectors, "image", metadata)
-    with create_index(tmp_path / "clustered", Identity(MAKER, dimension), engine="milvus", url=url) as index:
+    with create_index(tmp_path / "clustered", Identity(EMBEDDER, dimension), engine="milvus", url=url) as index:
         index.add(ids, vectors, modality="image", metadata=metadata)
         index.optimise()
         queries = vectors[::150] + 0.1
@@ -105,7 +104,7 @@ def test_the_built_graph_finds_most_and_all_under_a_rare_condition(url, tmp_path
 
 
 def test_vectors_of_one_number_and_a_flat_structure(url, tmp_path):
-    with create_index(tmp_path / "one", Identity(MAKER, 1), engine="milvus", url=url, structure="flat") as index:
+    with create_index(tmp_path / "one", Identity(EMBEDDER, 1), engine="milvus", url=url, structure="flat") as index:
         index.add(["a", "b"], [[2.0], [-3.0]], modality="image")
         (found,) = index.search([5.0])
         assert (found.ids, found.scores.tolist()) == (("a", "b"), [1.0, -1.0])
@@ -139,7 +138,7 @@ def test_making_an_index_twice(varied_index, varied_place, url):
 @pytest.mark.parametrize("options", [{"links": 1}, {"structure": "tree"}, {"colour": 3}, {"replicas": 0}])
 def test_options_out_of_range(options):
     with pytest.raises(ConfigError, match=next(iter(options))):
-        create_index("x", Identity(MAKER, 2), engine="milvus", url="http://localhost:1", **options)
+        create_index("x", Identity(EMBEDDER, 2), engine="milvus", url="http://localhost:1", **options)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +154,8 @@ def test_a_server_that_does_not_answer_and_no_password_in_the_message(address):
 def test_no_address_and_no_client(monkeypatch):
     with pytest.raises(ConfigError, match="--url"):
         open_index("x", engine="milvus")
-    library.pymilvus.cache_clear()
+    optional_package.cache_clear()
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     with pytest.raises(ConfigError, match=r"pip install 'diptych\[milvus\]'"):
         open_index("x", engine="milvus", url="http://127.0.0.1:1")
-    library.pymilvus.cache_clear()
+    optional_package.cache_clear()

@@ -32,8 +32,8 @@ class TestMilvus(EngineContract):
     def new(self, place, identity=IDENTITY):
         return create_index(place, identity, engine="milvus", url=self.url)
 
-    def again(self, place, maker=None):
-        return open_index(place, engine="milvus", maker=maker, url=self.url)
+    def again(self, place, embedder=None):
+        return open_index(place, engine="milvus", embedder=embedder, url=self.url)
 
     @pytest.fixture
     def index(self, place):

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 
 from diptych._core.errors import ConfigError, DataError
+from diptych._core.optional import optional_package
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index, open_index
-from diptych.index.pgvector import libraries
-from diptych.index.pgvector.filters import to_postgresql
+from diptych.index import EmbedderId, Identity, create_index, open_index
+from diptych.index.filters.sql import to_postgresql
 from index.brute_force import BruteForce, check_found
 from index.servers import varied
 from index.servers.postgresql import running_postgresql
 
-MAKER = Maker("model")
+EMBEDDER = EmbedderId("model")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def clustered(url):
     ids, metadata = [f"{n:05d}" for n in range(count)], [{"rare": n % 500 == 0, "half": n % 2} for n in range(count)]
     model = BruteForce()
     model.put(ids, vectors, "image", metadata)
-    with create_index("clustered", Identity(MAKER, dimension), engine="pgvector", url=url) as index:
+    with create_index("clustered", Identity(EMBEDDER, dimension), engine="pgvector", url=url) as index:
         index.add(ids, vectors, modality="image", metadata=metadata)
         index.optimise()
         yield index, model, vectors
@@ -90,7 +90,7 @@ def test_a_rare_condition_still_gets_all_there_are(clustered):
 def test_threads_share_an_index_and_half_a_change_is_never_seen(url):
     pairs = np.eye(2, dtype=np.float32)
     wrong = []
-    with create_index("threads", Identity(MAKER, 2), engine="pgvector", url=url) as index:
+    with create_index("threads", Identity(EMBEDDER, 2), engine="pgvector", url=url) as index:
 
         def write():
             for round in range(20):
@@ -113,18 +113,18 @@ def test_threads_share_an_index_and_half_a_change_is_never_seen(url):
 
 
 def test_names_of_any_kind_and_indexes_that_are_not_there(url):
-    create_index("Grandma's Photos", Identity(MAKER, 2), engine="pgvector", url=url).close()
+    create_index("Grandma's Photos", Identity(EMBEDDER, 2), engine="pgvector", url=url).close()
     open_index("Grandma's Photos", engine="pgvector", url=url).close()
     with pytest.raises(DataError, match="already exists"):
-        create_index("Grandma's Photos", Identity(MAKER, 2), engine="pgvector", url=url)
+        create_index("Grandma's Photos", Identity(EMBEDDER, 2), engine="pgvector", url=url)
     with pytest.raises(DataError, match=r"no index stored as diptych_nothing .*run `diptych index"):
         open_index("nothing", engine="pgvector", url=url)
 
 
 def test_what_pgvector_cannot_keep(url):
     with pytest.raises(ConfigError, match="at most 16000"):
-        create_index("wide", Identity(MAKER, 16_001), engine="pgvector", url=url)
-    with create_index("zero", Identity(MAKER, 2_001), engine="pgvector", url=url) as index:
+        create_index("wide", Identity(EMBEDDER, 16_001), engine="pgvector", url=url)
+    with create_index("zero", Identity(EMBEDDER, 2_001), engine="pgvector", url=url) as index:
         with pytest.raises(DataError, match="zero byte"):
             index.add(["a"], np.ones((1, 2_001)), modality="image", metadata=[{"x": "\0"}])
         assert index.count() == 0
@@ -136,7 +136,7 @@ def test_what_pgvector_cannot_keep(url):
 @pytest.mark.parametrize("options", [{"links": 1}, {"ef_search": 5_000}, {"colour": 3}, {"ef_construction": 16}])
 def test_options_out_of_range(options):
     with pytest.raises(ConfigError, match=next(iter(options))):
-        create_index("x", Identity(MAKER, 2), engine="pgvector", url="postgresql://localhost/x", **options)
+        create_index("x", Identity(EMBEDDER, 2), engine="pgvector", url="postgresql://localhost/x", **options)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_a_server_that_does_not_answer_and_no_password_in_the_message(address):
 def test_no_address_and_no_driver(monkeypatch):
     with pytest.raises(ConfigError, match="--url postgresql://"):
         open_index("x", engine="pgvector")
-    libraries.psycopg.cache_clear()
+    optional_package.cache_clear()
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigError, match=r"pip install 'diptych\[pgvector\]'"):
         open_index("x", engine="pgvector", url="postgresql://localhost/x")
-    libraries.psycopg.cache_clear()
+    optional_package.cache_clear()

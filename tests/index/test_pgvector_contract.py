@@ -21,8 +21,8 @@ class TestPgvector(EngineContract):
     def new(self, place, identity=IDENTITY):
         return create_index(place, identity, engine="pgvector", url=self.url)
 
-    def again(self, place, maker=None):
-        return open_index(place, engine="pgvector", maker=maker, url=self.url)
+    def again(self, place, embedder=None):
+        return open_index(place, engine="pgvector", embedder=embedder, url=self.url)
 
 
 class TestWithGraph(TestPgvector):

@@ -8,7 +8,7 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.index import create_index, open_index
-from diptych.index.pgvector import lexical
+from diptych.index.pgvector import words as word_search
 from index.naive_words import NaiveWords, check_words
 from index.servers.postgresql import running_postgresql
 from index.words_contract import IDENTITY, WordsContract, drawn_texts, unit
@@ -34,10 +34,12 @@ class TestPgvectorWords(WordsContract):
 
 def test_frequent_words_cost_no_result(url, monkeypatch):
     """Entries that hold a rare word are scored first; the rest only where that can change the result."""
-    monkeypatch.setattr(lexical, "_RARE", 5)
+    monkeypatch.setattr(word_search, "_RARE", 5)
     passes = []
-    scored = lexical.WordSearch._scored
-    monkeypatch.setattr(lexical.WordSearch, "_scored", lambda *given: passes.append(len(given[2])) or scored(*given))
+    scored = word_search.WordSearch._scored
+    monkeypatch.setattr(
+        word_search.WordSearch, "_scored", lambda *given: passes.append(len(given[2])) or scored(*given)
+    )
     model, texts = NaiveWords(), [f"the everywhere {text}" for text in drawn_texts(400)]
     ids = [f"i{n:03d}" for n in range(400)]
     with create_index("frequent", IDENTITY, engine="pgvector", url=url, words=True) as index:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError
-from diptych.index import word_libraries
+from diptych._core.optional import optional_package
+from diptych.index import words
 from diptych.index.spelling import Spellings, edits_allowed
-from diptych.index.stems import stem, without_accents
 from diptych.index.terms import MOST_TIMES, entry_words, query_words, weighted
-from diptych.index.words import LONGEST, lexical_tokens, matched_words, plain, words_of
+from diptych.index.words import LONGEST, lexical_tokens, matched_words, plain, stem, without_accents, words_of
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.text("aZ9-/.+&_ '\u00e9東한ทс👍,#=\"", max_size=30)
 
@@ -98,13 +98,18 @@ def test_stems(word, expected):
 
 
 def test_a_missing_library_names_its_extra(monkeypatch):
-    for load, name in ((word_libraries.snowball, "snowballstemmer"), (word_libraries.rapidfuzz_distance, "rapidfuzz")):
-        load.cache_clear()
+    near = Spellings()
+    monkeypatch.setattr(words, "_stemmers", {})
+    for use, name in (
+        (lambda: stem("neverstemmedbefore"), "snowballstemmer"),
+        (lambda: near.near("word", 1, lambda last: []), "rapidfuzz"),
+    ):
+        optional_package.cache_clear()
         monkeypatch.setitem(sys.modules, name, None)
         monkeypatch.setitem(sys.modules, f"{name}.distance", None)
         with pytest.raises(ConfigError, match=rf"needs {name}.*pip install 'diptych\[search\]'"):
-            load()
-        load.cache_clear()
+            use()
+        optional_package.cache_clear()
 
 
 def test_accents_go_and_other_marks_stay():

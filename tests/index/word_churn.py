@@ -6,9 +6,9 @@ import sys
 import numpy as np
 
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, open_index
+from diptych.index import EmbedderId, Identity, open_index
 
-IDENTITY = Identity(Maker("m"), 2)
+IDENTITY = Identity(EmbedderId("m"), 2)
 WORDS = ("dog", "dogs", "cat", "river", "red", "AB-12/X", "東京都", "the", "running")
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
-from diptych.index import Identity, Index, Maker
+from diptych.index import EmbedderId, Identity, Index
 from index.naive_words import NaiveWords, check_words
 
-IDENTITY = Identity(Maker("model-one"), 3)
+IDENTITY = Identity(EmbedderId("model-one"), 3)
 VOCABULARY = (
     "the", "a", "dog", "dogs", "cat", "river", "rivers", "red", "running", "runs", "shoe", "shoes", "café", "cafe",
     "AB-1234/X", "WH1000XM4", "Straße", "東京都", "собака", "собаки", "👍", "12.5", "t-shirt",

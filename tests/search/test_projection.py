@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index
+from diptych.index import EmbedderId, Identity, create_index
 from diptych.search import projection as module
 from diptych.search.projection import project, read_projection, write_projection
 
@@ -14,7 +14,7 @@ def index(tmp_path):
     random = generator(0, "clusters")
     centres = np.array([[5, 0, 0, 0, 1], [0, 5, 0, 0, 1], [0, 0, 5, 0, 1]])
     rows = np.concatenate([centre + random.normal(0, 0.4, (20, 5)) for centre in centres])
-    with create_index(tmp_path / "i", Identity(Maker("m"), 5)) as made:
+    with create_index(tmp_path / "i", Identity(EmbedderId("m"), 5)) as made:
         metadata = [{"label": str(n // 20)} for n in range(60)]
         made.add([f"x{n:02d}" for n in range(60)], rows, modality=["a", "b"] * 30, metadata=metadata)
         yield made
@@ -54,7 +54,7 @@ def test_principal_components_are_those_of_sklearn(index) -> None:
 
 
 def test_two_items_are_no_picture(tmp_path) -> None:
-    with create_index(tmp_path / "i", Identity(Maker("m"), 2)) as made:
+    with create_index(tmp_path / "i", Identity(EmbedderId("m"), 2)) as made:
         made.add(["a", "b"], np.eye(2), modality="x")
         assert project(made) is None
     assert read_projection(tmp_path) is None

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from diptych._core.errors import ConfigError, DataError, DiptychError
-from diptych.index import Identity, Maker, create_index
+from diptych.index import EmbedderId, Identity, create_index
 from diptych.search import Answer, Hit, NewItem, Query, QueryPart
 from serving import coloured_shapes as shapes
 from serving import fake_ranking as ranking
@@ -28,7 +28,7 @@ class FakeSearcher:
     """The methods of `Searcher`; `pause` and `batches` let tests look at how it is asked."""
 
     def __init__(self, folder: Path) -> None:
-        self.index = create_index(folder / "index", Identity(Maker("toy"), shapes.DIMENSION))
+        self.index = create_index(folder / "index", Identity(EmbedderId("toy"), shapes.DIMENSION))
         self.pictures: dict[str, bytes] = {}
         self.batches: list[int] = []
         self.threads: set[str] = set()

@@ -17,5 +17,16 @@ class NotFittedError(DiptychError):
     """A method was asked to embed or to be saved before it was fitted."""
 
 
+class BackendUnavailableError(DiptychError):
+    """A database or another process that is needed does not answer now; the same request may succeed later.
+
+    Its message names no address. A server answers 503 with `Retry-After`.
+    """
+
+
+class TimeLimitError(DiptychError):
+    """A query took longer than the operator allows and was cancelled in the engine."""
+
+
 class FitError(DiptychError):
     """A method cannot be fitted on this data, or its fit broke down."""

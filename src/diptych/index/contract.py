@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError, DataError
-from diptych.index.checks import checked_batch, checked_ids, checked_page, is_plain, unit_queries
 from diptych.index.filters import And, Comparison, Condition, Key, parse
-from diptych.index.identity import Identity, Maker
-from diptych.index.items import Batch, Found, Item
+from diptych.index.identity import EmbedderId, Identity
+from diptych.index.items import Batch, Hits, Item, checked_batch, checked_ids, checked_page, is_plain, unit_queries
 from diptych.index.lexical import Lexical
 
 
@@ -40,7 +39,7 @@ class Index(Lexical, ABC):
         modality: str | Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None = None,
         words: Sequence[str | None] | None = None,
-        maker: Maker | None = None,
+        embedder: EmbedderId | None = None,
     ) -> int:
         """Add new items, all or none; an id that is there already is an error.
 
@@ -51,12 +50,12 @@ class Index(Lexical, ABC):
             metadata: a JSON object each; the keys `id` and `modality` are taken.
             words: the text by whose words each item is found, None for one that is found by none; refused by an index
                 that was created without words.
-            maker: who made the vectors; refused if it is not the maker of this index.
+            embedder: who made the vectors; refused if it is not the embedder of this index.
 
         Returns:
             How many items were added.
         """
-        return self._write(self._add, ids, vectors, modality, metadata, words, maker)
+        return self._write(self._add, ids, vectors, modality, metadata, words, embedder)
 
     def update(
         self,
@@ -66,10 +65,10 @@ class Index(Lexical, ABC):
         modality: str | Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None = None,
         words: Sequence[str | None] | None = None,
-        maker: Maker | None = None,
+        embedder: EmbedderId | None = None,
     ) -> int:
         """Like `add`, but an item that is there already is replaced; returns how many items were written."""
-        return self._write(self._update, ids, vectors, modality, metadata, words, maker)
+        return self._write(self._update, ids, vectors, modality, metadata, words, embedder)
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete items; ids that are not there are passed over. Returns how many were deleted."""
@@ -113,9 +112,9 @@ class Index(Lexical, ABC):
         modality: str | None = None,
         offset: int = 0,
         with_metadata: bool = False,
-        maker: Maker | None = None,
+        embedder: EmbedderId | None = None,
         exact: bool = False,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         """The items nearest to each query.
 
         Args:
@@ -125,7 +124,7 @@ class Index(Lexical, ABC):
             modality: only items of this modality.
             offset: leave out so many of the best results.
             with_metadata: return what is known of the items found.
-            maker: who made the queries; refused if it is not the maker of this index.
+            embedder: who made the queries; refused if it is not the embedder of this index.
             exact: compare with every vector, as is needed where queries have zeros in many columns: a graph of whole
                 vectors does not lead to what is nearest in a few columns.
 
@@ -133,8 +132,8 @@ class Index(Lexical, ABC):
             One answer a query, with fewer than k results only if there are no more.
         """
         checked_page(k, offset)
-        if maker is not None:
-            self.identity.require(maker)
+        if embedder is not None:
+            self.identity.require(embedder)
         rows = unit_queries(queries, self.identity.dimension)
         condition = parse(where) if isinstance(where, str) else where
         return self._search(rows, k, offset, condition, modality, with_metadata, exact)
@@ -167,10 +166,10 @@ class Index(Lexical, ABC):
         modality: str | Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None,
         words: Sequence[str | None] | None,
-        maker: Maker | None,
+        embedder: EmbedderId | None,
     ) -> int:
-        if maker is not None:
-            self.identity.require(maker)
+        if embedder is not None:
+            self.identity.require(embedder)
         if words is not None:
             self._need_words()
         batch = checked_batch(ids, vectors, modality, metadata, self.identity.dimension, words)
@@ -204,7 +203,7 @@ class Index(Lexical, ABC):
         modality: str | None,
         with_metadata: bool,
         exact: bool,
-    ) -> list[Found]: ...
+    ) -> list[Hits]: ...
 
 
 def already_there(id: str) -> DataError:

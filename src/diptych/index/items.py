@@ -1,14 +1,22 @@
-"""What goes into an index and what comes out."""
+"""What goes into an index and what comes out, and the checks of what comes from outside."""
 
-from collections.abc import Sequence
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from diptych._core.arrays import Singles
-from diptych.index.terms import EntryWords
+from diptych._core.errors import ConfigError, DataError
+from diptych.index.filters.conditions import COLUMNS
+from diptych.index.terms import EntryWords, entry_words
 
 Metadata = dict[str, Any]
-"""A JSON object: labels, split, text, where the picture lies."""
+"""A JSON object: labels, split, text, where the image lies."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Hits:
     """The answer to one query, best first; equal scores are in the order of the ids.
 
     Attributes:
@@ -63,3 +71,158 @@ class Found:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+LONGEST_NAME = 1_024
+"""Bytes of an id or of a modality's name."""
+DEEPEST = 100
+"""Objects and lists within each other in metadata."""
+
+
+def checked_batch(
+    ids: Sequence[str],
+    vectors: ArrayLike,
+    modality: str | Sequence[str],
+    metadata: Sequence[Mapping[str, Any]] | None,
+    dimension: int,
+    texts: Sequence[str | None] | None = None,
+) -> Batch:
+    """Items ready to be stored, or an error that names the first wrong one."""
+    ids = checked_ids(ids)
+    count = len(ids)
+    modalities = [modality] * count if isinstance(modality, str) else list(modality)
+    known: Sequence[Mapping[str, Any]] = [{}] * count if metadata is None else list(metadata)
+    for name, column in (("modalities", modalities), ("metadata", known), ("texts", texts)):
+        if column is not None and len(column) != count:
+            raise DataError(f"there are {count} ids but {len(column)} {name}; give one for each id.")
+    for name in set(modalities):
+        _check_name(name, "modality")
+    rows = unit_rows(vectors, dimension, ids)
+    if len(rows) != count:
+        raise DataError(f"there are {count} ids but {len(rows)} vectors; give one for each id.")
+    written = [_as_json(id, value) for id, value in zip(ids, known, strict=True)]
+    return Batch(ids, modalities, rows, written, None if texts is None else _words(ids, texts))
+
+
+def checked_ids(ids: Iterable[str]) -> list[str]:
+    """A list of ids, each a plain text and none twice."""
+    if isinstance(ids, str):
+        raise DataError(f"ids is the text {ids!r}; give a list of ids.")
+    listed = list(ids)
+    for id in listed:
+        _check_name(id, "id")
+    if len(set(listed)) != len(listed):
+        twice = next(id for id, times in Counter(listed).items() if times > 1)
+        raise DataError(f"id {twice!r} comes twice in one batch; give every id once.")
+    return listed
+
+
+def unit_rows(vectors: ArrayLike, dimension: int, names: Sequence[str] | None = None) -> Singles:
+    """Vectors as rows of length 1 (float32); one vector becomes one row."""
+    rows = _as_rows(vectors, dimension)
+    if not len(rows):
+        return np.zeros((0, dimension), np.float32)
+    wide = rows.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.vecdot(wide, wide))
+    wrong = ~np.isfinite(lengths) | (lengths == 0)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        _refuse(rows[row], repr(names[row]) if names is not None and row < len(names) else str(row))
+    return np.asarray(wide / lengths[:, None], np.float32)
+
+
+def unit_queries(vectors: ArrayLike, dimension: int) -> Singles:
+    """Like `unit_rows`, to the last digit, and quicker for the one vector that a search usually has."""
+    if (
+        isinstance(vectors, np.ndarray)
+        and vectors.dtype == np.float32
+        and vectors.shape in ((dimension,), (1, dimension))
+    ):
+        one = vectors.reshape(dimension).astype(np.float64)
+        length = math.sqrt(one.dot(one))
+        if 0 < length < math.inf:
+            return np.asarray((one / length).astype(np.float32).reshape(1, dimension))
+    return unit_rows(vectors, dimension)
+
+
+def checked_page(k: int, offset: int) -> None:
+    """How many results, and from where."""
+    if k < 1:
+        raise ConfigError(f"k is {k}; ask for at least one result.")
+    if offset < 0:
+        raise ConfigError(f"offset is {offset}; it must be zero or positive.")
+
+
+def is_plain(name: object) -> bool:
+    """Whether something is a text that every engine can be asked for."""
+    return isinstance(name, str) and not any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in name)
+
+
+def _as_rows(vectors: ArrayLike, dimension: int) -> "np.ndarray[Any, np.dtype[Any]]":
+    try:
+        rows = np.asarray(vectors)
+    except ValueError:
+        raise DataError(
+            f"the vectors are of unequal lengths; this index holds vectors of {dimension} numbers."
+        ) from None
+    if rows.dtype.kind not in "fiu" and rows.size:
+        raise DataError(f"the vectors hold {rows.dtype} values; they must be real numbers.")
+    if rows.size == 0 and rows.ndim == 1:
+        return np.zeros((0, dimension), np.float32)
+    if rows.ndim not in (1, 2) or rows.shape[-1] != dimension:
+        shape = " × ".join(map(str, rows.shape))
+        raise DataError(f"the vectors have shape {shape}; this index holds vectors of {dimension} numbers.")
+    return rows.reshape(-1, dimension)
+
+
+def _refuse(row: "np.ndarray[Any, np.dtype[Any]]", name: str) -> None:
+    if not np.isfinite(row).all():
+        raise DataError(f"vector {name} holds a NaN or an infinity; vectors must be finite.")
+    if not row.any():
+        raise DataError(f"vector {name} is zero; it has no direction and cannot be compared by cosine.")
+    raise DataError(f"vector {name} is too long or too short to be normalised; scale it to a usual length.")
+
+
+def _check_name(name: object, what: str) -> None:
+    if not isinstance(name, str) or not name:
+        raise DataError(f"{what} is {name!r}; it must be a text that is not empty.")
+    if not is_plain(name):
+        raise DataError(f"{what} {name[:40]!r} holds a zero byte or half a character; write it in plain Unicode text.")
+    if len(name.encode()) > LONGEST_NAME:
+        raise DataError(f"{what} {name[:40]!r}… is longer than {LONGEST_NAME} bytes; choose a shorter one.")
+
+
+def _as_json(id: str, metadata: Mapping[str, Any]) -> str:
+    if not isinstance(metadata, Mapping):
+        raise DataError(f"the metadata of {id!r} is {type(metadata).__name__}; it must be a JSON object.")
+    taken = [key for key in COLUMNS if key in metadata]
+    if taken:
+        raise DataError(f"the metadata of {id!r} has the key {taken[0]!r}, which every item has already; rename it.")
+    _check_keys(id, metadata, 0)
+    try:
+        text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the metadata of {id!r} cannot be written as JSON ({error}).") from None
+    return text
+
+
+def _words(ids: Sequence[str], texts: Sequence[str | None]) -> list[EntryWords | None]:
+    for id, text in zip(ids, texts, strict=True):
+        if text is not None and not isinstance(text, str):
+            raise DataError(f"the words of {id!r} are {type(text).__name__}; give a text, or None for an item without.")
+    return [entry_words(text) for text in texts]
+
+
+def _check_keys(id: str, value: object, depth: int) -> None:
+    if depth > DEEPEST:
+        raise DataError(f"the metadata of {id!r} is nested deeper than {DEEPEST}; flatten it.")
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise DataError(f"the metadata of {id!r} has the key {key!r}; keys must be texts.")
+            _check_keys(id, inner, depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_keys(id, inner, depth + 1)

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 from diptych._core.errors import ConfigError
-from diptych.index.bm25 import WordStatistics, best_score
-from diptych.index.checks import checked_page, is_plain
 from diptych.index.filters import Condition, parse
-from diptych.index.items import Found
+from diptych.index.items import Hits, checked_page, is_plain
 from diptych.index.spelling import edits_allowed
-from diptych.index.terms import MOST_WORDS, query_words, weighted, whole_and_pieces
+from diptych.index.terms import MOST_WORDS, WordStatistics, best_score, query_words, weighted, whole_and_pieces
 from diptych.index.words import lexical_tokens, plain
 
 
@@ -29,7 +27,7 @@ class Lexical:
         modality: str | None = None,
         offset: int = 0,
         with_metadata: bool = False,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         """The entries that hold words of each query, by BM25: any word may match, scores are positive.
 
         Args:
@@ -118,7 +116,7 @@ class Lexical:
         condition: Condition | None,
         modality: str | None,
         with_metadata: bool,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         """Entries by BM25; a query is its terms with their weights."""
         raise NotImplementedError
 

@@ -1,28 +1,35 @@
-"""Engines by name; each is imported when it is first asked for."""
+"""Engines by name; each is imported when it is first asked for.
+
+An installed package adds an engine by an entry point of the group `diptych.engines`: its name, and a module with
+`create(place, identity, **options)` and `open(place, **options)`. One that can be searched by words says so by
+`WORDS = True`; its `create` then takes the option `words`.
+"""
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 from diptych._core.errors import ConfigError
 from diptych.index.contract import Index
-from diptych.index.identity import Identity, Maker
+from diptych.index.identity import EmbedderId, Identity
 
 _ENGINES = {"local": "diptych.index.local", "milvus": "diptych.index.milvus", "pgvector": "diptych.index.pgvector"}
-"""Each module has `create(place, identity, **options)` and `open(place, **options)`."""
 _WITH_WORDS = ("local", "pgvector")
-"""Those whose `create` takes `words`."""
+"""The built-in engines whose `create` takes `words`."""
 
 
 def engines() -> list[str]:
-    """The names of the engines."""
-    return sorted(_ENGINES)
+    """Return the names of the engines."""
+    return sorted(_modules())
 
 
 def engines_with_words() -> tuple[str, ...]:
-    """The names of the engines whose indexes can also be searched by words."""
-    return _WITH_WORDS
+    """Return the names of the engines whose indexes can also be searched by words."""
+    others = (name for name in engines() if name not in _ENGINES and getattr(_module(name), "WORDS", False))
+    return (*_WITH_WORDS, *others)
 
 
 def create_index(
@@ -36,33 +43,49 @@ def create_index(
     """Create an empty index and open it.
 
     Args:
-        place: a folder that does not exist yet; other engines take an address.
-        identity: who makes the vectors, how long they are, how they are compared.
-        engine: which engine keeps it.
-        words: whether its entries can also be found by words.
-        **options: what this engine can be told; an unknown one is an error.
+        place: a folder that does not exist yet; other engines take a name.
+        identity: what makes the vectors, how long they are, how they are compared.
+        engine: which engine stores it.
+        words: whether its items can also be found by words.
+        **options: options of this engine; an unknown one is an error.
     """
     identity.check()
     if words:
-        if engine not in _WITH_WORDS:
-            raise ConfigError(f"the engine {engine} keeps no words; choose one of {', '.join(_WITH_WORDS)}.")
+        if engine not in engines_with_words():
+            raise ConfigError(f"the engine {engine} keeps no words; choose one of {', '.join(engines_with_words())}.")
         options["words"] = words
     return _function(engine, "create")(place, identity, **options)
 
 
-def open_index(place: Path | str, *, engine: str = "local", maker: Maker | None = None, **options: Any) -> Index:  # noqa: ANN401
-    """Open an index; if `maker` is given, one of another maker is refused."""
+def open_index(
+    place: Path | str,
+    *,
+    engine: str = "local",
+    embedder: EmbedderId | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Index:
+    """Open an index; if `embedder` is given, an index of another one is refused."""
     index = _function(engine, "open")(place, **options)
-    if maker is not None:
+    if embedder is not None:
         try:
-            index.identity.require(maker)
+            index.identity.require(embedder)
         except BaseException:
             index.close()
             raise
     return index
 
 
+def _modules() -> dict[str, str]:
+    """The built-in engines and those of installed packages, which cannot take a built-in one's name."""
+    return {point.name: point.module for point in entry_points(group="diptych.engines")} | _ENGINES
+
+
+def _module(engine: str) -> ModuleType:
+    known = _modules()
+    if engine not in known:
+        raise ConfigError(f"engine is {engine!r}; choose one of {', '.join(sorted(known))}.")
+    return import_module(known[engine])
+
+
 def _function(engine: str, name: str) -> Callable[..., Index]:
-    if engine not in _ENGINES:
-        raise ConfigError(f"engine is {engine!r}; choose one of {', '.join(engines())}.")
-    return cast(Callable[..., Index], getattr(import_module(_ENGINES[engine]), name))
+    return cast(Callable[..., Index], getattr(_module(engine), name))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych.index.word_libraries import rapidfuzz_distance
+from diptych._core.optional import optional_package
 from diptych.index.words import is_spelled
 
 _LONG = 6
@@ -55,7 +55,7 @@ class Spellings:
             places = np.flatnonzero(possible)
             others = [(int(self._numbers.values[place]), self._words[place]) for place in places.tolist()]
         found = {}
-        osa = rapidfuzz_distance().OSA
+        osa = optional_package("rapidfuzz.distance", "an index with words", "search").OSA
         for number, other in others:
             distance = osa.distance(word, other, score_cutoff=edits)
             if distance <= edits:

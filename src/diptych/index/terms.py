@@ -1,17 +1,28 @@
-"""What an index keeps of a text's words, and how much each counts in a query.
+"""What an index stores of a text's words, how much each counts in a query, and the score of an item: Okapi BM25.
 
 Every word gives two terms: its stem, by which all its forms find each other, and the form itself, so that the very form
 that was typed ranks above the others. A stem is written with a sign in front that no word contains.
 
-The engines' own word indexes say which entries hold a term, not how often. That is told by further terms: `dog#2` for
-an entry that holds `dog` twice or more, `dog#3`, and so on.
+The engines' own word indexes say which items hold a term, not how often. That is said by further terms: `dog#2` for
+an item that holds `dog` twice or more, `dog#3`, and so on.
+
+    score = sum over the terms of weight · idf · times · (k1 + 1) / (times + k1 · (1 - b + b · length / mean))
+    idf = ln(1 + (N - n + 0.5) / (n + 0.5))
+
+N counts the items that have words and n those that hold the term, whatever a search's condition is; `times` is how
+often the term occurs in the item, `length` its number of words and `mean` that of all items. k1 and b are those of
+SQLite's FTS5. Its idf falls to zero for a word that stands in half of the items; Lucene's, taken here, does not.
+
+Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009.
 """
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from diptych.index.stems import stem
-from diptych.index.words import Word, words_of
+from diptych.index.words import Word, stem, words_of
 
 STEM = "="
 """Stands before a stem."""
@@ -88,3 +99,26 @@ def whole_and_pieces(word: str) -> tuple[str | None, list[str]]:
     if len(stems) > 1 and found[-1].shown:
         return stems[-1], stems[:-1]
     return None, stems
+
+
+K1 = 1.2
+B = 0.75
+
+
+class WordStatistics(NamedTuple):
+    """What an index counts: entries that have words, and those that hold each term."""
+
+    entries: int
+    holding: Mapping[str, int]
+
+
+def idf(entries: int, holding: int) -> float:
+    """How much a term tells that so many of all entries hold; always positive."""
+    return math.log1p((entries - holding + 0.5) / (holding + 0.5))
+
+
+def best_score(terms: Mapping[str, float], statistics: WordStatistics) -> float:
+    """The score that no entry can exceed: every term is there, and fills a short text."""
+    return (K1 + 1) * sum(
+        weight * idf(statistics.entries, statistics.holding.get(term, 0)) for term, weight in terms.items()
+    )

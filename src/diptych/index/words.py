@@ -1,22 +1,79 @@
-"""Cut texts and queries into the words by which entries are found.
+"""Cut texts and queries into the words by which items are found, and reduce each to its stem.
 
 The normalisation is that of the text features (NFKC, no case, pairs of characters where a script has no spaces, emoji
 as words). On top of it:
 
-- Part numbers and hyphenated words stand both in pieces and joined: "AB-1234/X" gives ab, 1234, x and ab1234x, and so
-  does "ab1234x", so that each spelling finds the other.
+- Part numbers and hyphenated words are indexed both in pieces and joined: "AB-1234/X" gives ab, 1234, x and ab1234x,
+  and so does "ab1234x", so that each spelling finds the other.
 - Single letters and digits are kept: a frequent one weighs little, and in "vitamin c" it is what matters.
 - Korean words also give pairs of syllables, which find a word that carries another particle.
+
+Stems are one form for the inflections and accents of a word, so that "dogs" finds "dog" and "cafe" finds "café".
 """
 
 import re
+import threading
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from diptych._core.optional import optional_package
 from diptych.features.text.tokens import normalise, split
-from diptych.index.stems import stem, without_accents
+
+_LATIN = re.compile(r"[a-z]+")
+_CYRILLIC = re.compile("[\u0430-\u0451]+")
+_ACCENTED = re.compile("([a-z\u03b1-\u03c9])[\u0300-\u036f]+")
+_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ё": "е", "ς": "σ"}
+)
+"""Letters that are spelled otherwise by those who do not have them on their keyboard, and have no decomposition."""
+_SHORTEST = 3
+
+_stemmers: dict[str, Any] = {}
+_stemming = threading.Lock()
+
+
+def without_accents(word: str) -> str:
+    """A normalised word without the accents of Latin and Greek letters; the marks of other scripts are letters.
+
+    >>> without_accents("crème brûlée")
+    'creme brulee'
+    """
+    if word.isascii():
+        return word
+    bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", word.translate(_LETTERS)))
+    return unicodedata.normalize("NFC", bare)
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """What all forms of a normalised word have in common: no accents, no endings (English and Russian ones).
+
+    The English rules take the plural's s from the words of other languages, too. Words in other scripts, numbers and
+    part numbers are their own stems.
+
+    >>> stem("dogs"), stem("cafés"), stem("1234")
+    ('dog', 'cafe', '1234')
+    """
+    bare = without_accents(word)
+    if len(bare) < _SHORTEST:
+        return bare
+    if _LATIN.fullmatch(bare):
+        return _stemmed("english", bare)
+    if _CYRILLIC.fullmatch(bare):
+        return _stemmed("russian", bare)
+    return bare
+
+
+def _stemmed(language: str, word: str) -> str:
+    """A stemmer keeps the word it works on, so one thread at a time may use it."""
+    with _stemming:
+        if language not in _stemmers:
+            _stemmers[language] = optional_package("snowballstemmer", "an index with words", "search").stemmer(language)
+        return str(_stemmers[language].stemWord(word)) or word
+
 
 LONGEST = 64
 """Characters of a word; what is longer is no word and is found by its beginning."""

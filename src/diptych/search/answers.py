@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from diptych._core.errors import ConfigError, DiptychError
-from diptych.index import Found
+from diptych.index import Hits
 from diptych.index.words import matched_words
 from diptych.search.calibration import Calibration
 from diptych.search.documents import DocumentPages, Page
@@ -137,7 +137,7 @@ class Answerer:
         )
 
 
-_NOTHING = Found((), np.zeros(0, np.float32), (), ())
+_NOTHING = Hits((), np.zeros(0, np.float32), (), ())
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class SidePages:
         kept = hits if least <= 0 else [hit for hit in hits if (hit.probability or 0.0) >= least]
         return Page(tuple(kept), closest, direction.vector is None)
 
-    def _search(self, query: Query, asked: Sequence[Direction], k: int, offset: int) -> list[Found]:
+    def _search(self, query: Query, asked: Sequence[Direction], k: int, offset: int) -> list[Hits]:
         placed = [one.vector for one in asked if one.vector is not None]
         if not placed:
             return [_NOTHING] * len(asked)
@@ -184,13 +184,13 @@ class SidePages:
                 modality=query.into,
                 offset=offset,
                 with_metadata=True,
-                maker=self.lister.maker,
+                embedder=self.lister.embedder,
                 exact=self.lister.spaces.narrows(asked[0].purpose),
             )
         )
         return [_NOTHING if one.vector is None else next(found) for one in asked]
 
-    def _hits(self, found: Found, direction: Direction) -> list[Hit]:
+    def _hits(self, found: Hits, direction: Direction) -> list[Hit]:
         scores = found.scores / self.lister.spaces.share(direction.purpose)
         known = self.calibration.of(direction.purpose)
         likely = known.probabilities(known.asker_of(direction), found.modalities, scores)

@@ -14,7 +14,7 @@ from diptych._core.code_version import code_version
 from diptych._core.errors import DataError
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
-from diptych.index import Identity, Index, Maker
+from diptych.index import EmbedderId, Identity, Index
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
 from diptych.search.calibration import Calibration, write_calibration
@@ -97,9 +97,9 @@ def build_index(
     _check_modalities(model, dataset)
     check_indexable(model, dataset)
     spaces = IndexSpaces.of(model, dataset, purpose)
-    maker = Maker(model_fingerprint(model_folder), model.record_.get("pipeline") or "")
+    embedder = EmbedderId(model_fingerprint(model_folder), model.record_.get("pipeline") or "")
     inputs = {
-        "model": maker.model,
+        "model": embedder.model,
         "dataset": dataset.fingerprint,
         "source": dict(dataset.source),
         "options": [engine, EngineLocation(engine, url).public_url, thumbnails, keep_originals, spaces.purpose],
@@ -110,8 +110,8 @@ def build_index(
         location = EngineLocation.found(engine, url, work.server_name)
         plan = plan_texts(model, location) if "text" in dataset.metadata_columns else None
         with ExitStack() as opened:
-            index = opened.enter_context(_opened(work, model, dataset, spaces, maker, location))
-            texts = None if plan is None else Texts(plan, opened.enter_context(_texts(work, plan, location, maker)))
+            index = opened.enter_context(_opened(work, model, dataset, spaces, embedder, location))
+            texts = None if plan is None else Texts(plan, opened.enter_context(_texts(work, plan, location, embedder)))
             build = _Build(model, dataset, index, texts, spaces, work, thumbnails, keep_originals, progress)
             build.add_everything()
             for each in (index, *([] if texts is None else [texts.index])):
@@ -119,7 +119,7 @@ def build_index(
             entries = {name: index.count(modality=name) for name in model.modalities}
             calibration = calibrate(model, dataset, spaces=spaces, entries=entries, seed=seed, progress=progress)
             raw = RawEmbedder(model, Path(model_folder), spaces.embedded_for)
-            learner = DocumentLearner(Lister(index, texts, maker, spaces), raw, dataset, model.modalities, seed)
+            learner = DocumentLearner(Lister(index, texts, embedder, spaces), raw, dataset, model.modalities, seed)
             calibration = learner.learn(calibration, progress)
             progress("laying out", 0, 1)
             layout = project(index, projection, seed=seed)
@@ -200,31 +200,36 @@ class _Build:
 
 
 def _opened(
-    work: WorkFolder, model: Method, dataset: Dataset, spaces: IndexSpaces, maker: Maker, location: EngineLocation
+    work: WorkFolder,
+    model: Method,
+    dataset: Dataset,
+    spaces: IndexSpaces,
+    embedder: EmbedderId,
+    location: EngineLocation,
 ) -> Index:
     """The index to fill: a new one, or the one that an interrupted build left."""
     if work.resumed:
-        return location.open(work.path, maker)
+        return location.open(work.path, embedder)
     name = model.modalities[0]
     one = dataset.everything.having(name)
     dimension = model.embed(name, one.take(np.arange(1)).features(name), spaces.embedded_for).shape[1]
-    index = location.create(work.path, Identity(maker, dimension), parts_searched=len(spaces.widths) > 1)
+    index = location.create(work.path, Identity(embedder, dimension), parts_searched=len(spaces.widths) > 1)
     work.path.mkdir(exist_ok=True)
     work.begin()
     return index
 
 
-def _texts(work: WorkFolder, plan: TextsPlan, location: EngineLocation, maker: Maker) -> Index:
+def _texts(work: WorkFolder, plan: TextsPlan, location: EngineLocation, embedder: EmbedderId) -> Index:
     """The index of the texts to fill; one that an interruption left before anything was noted is made anew."""
     if work.has_texts:
-        return open_texts(plan, location, work.path, maker, writable=True)
+        return open_texts(plan, location, work.path, embedder, writable=True)
     shutil.rmtree(work.path / TEXTS_FOLDER, ignore_errors=True)
     try:
-        index = create_texts(plan, location, work.path, maker)
+        index = create_texts(plan, location, work.path, embedder)
     except DataError:
         if plan.place is None:
             raise
-        index = open_texts(plan, location, work.path, maker, writable=True)  # made on a server just before a kill
+        index = open_texts(plan, location, work.path, embedder, writable=True)  # made on a server just before a kill
     work.note_texts()
     return index
 

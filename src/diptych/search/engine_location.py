@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from diptych._core.errors import ConfigError
-from diptych.index import Identity, Index, Maker, create_index, open_index
+from diptych.index import EmbedderId, Identity, Index, create_index, open_index
 from diptych.index.registry import engines_with_words
 
 URL_VARIABLE = "DIPTYCH_ENGINE_URL"
@@ -58,10 +58,10 @@ class EngineLocation:
             options["structure"] = "flat"
         return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
 
-    def open(self, folder: Path, maker: Maker, *, writable: bool = True) -> Index:
+    def open(self, folder: Path, embedder: EmbedderId, *, writable: bool = True) -> Index:
         """Open the index."""
         options = self._options() if self.place else {"read_only": not writable}
-        return open_index(self.place or folder, engine=self.engine, maker=maker, **options)
+        return open_index(self.place or folder, engine=self.engine, embedder=embedder, **options)
 
     @property
     def public_url(self) -> str | None:

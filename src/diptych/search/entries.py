@@ -17,7 +17,7 @@ from diptych.data import Dataset
 from diptych.features import clean_text
 from diptych.index import Condition, Index, parse
 from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or
-from diptych.index.filters.syntax import COLUMNS
+from diptych.index.filters.conditions import COLUMNS
 
 RESERVED = ("media", "has_media")
 """Keys that say which image is shown, and are never taken from outside."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, read_json, write_json
+from diptych._core.locks import file_lock
 from diptych.data import SPLITS, Dataset, Partition
-from diptych.index.local.locking import locked
 from diptych.search.engine_location import EngineLocation
 from diptych.search.entries import metadata_keys
 
@@ -228,7 +228,7 @@ def work_folder(target: Path, inputs: Mapping[str, Any], *, overwrite: bool) -> 
     target = target.resolve()
     lock = target.with_name(f".{target.name}.lock")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with locked(lock, wait=False) as mine:
+    with file_lock(lock, timeout_s=0) as mine:
         if not mine:
             raise DataError(f"another process is building {target}; wait for it to end.")
         try:

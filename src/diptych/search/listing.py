@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from diptych._core.arrays import Floats
-from diptych.index import Found, Index, Maker
+from diptych.index import EmbedderId, Hits, Index
 from diptych.search.entries import document_of
 from diptych.search.probabilities import sigmoid
 from diptych.search.query import Direction, EvidenceSide
@@ -77,14 +77,14 @@ class Lister:
     Attributes:
         index: the main index.
         texts: its texts; None where there are none.
-        maker: who makes the queries.
+        embedder: who makes the queries.
         spaces: of the main index's vectors.
         apart: whether every entry is a document of its own.
     """
 
     index: Index
     texts: Texts | None
-    maker: Maker
+    embedder: EmbedderId
     spaces: IndexSpaces
     apart: bool = False
 
@@ -106,7 +106,7 @@ class Lister:
             where=where,
             modality=modality,
             with_metadata=True,
-            maker=self.maker,
+            embedder=self.embedder,
             exact=self.spaces.narrows(purpose),
         )
         return self._placed([place for place, _ in placed], found, len(asked), depth, self.spaces.share(purpose))
@@ -140,14 +140,14 @@ class Lister:
         return results
 
     def _placed(
-        self, places: Sequence[int], found: Sequence[Found], count: int, depth: int, scale: float = 1.0
+        self, places: Sequence[int], found: Sequence[Hits], count: int, depth: int, scale: float = 1.0
     ) -> list[Listed]:
         results = [Listed.nothing()] * count
         for place, one in zip(places, found, strict=True):
             results[place] = self._listed(one, depth, scale)
         return results
 
-    def _listed(self, found: Found, depth: int, scale: float) -> Listed:
+    def _listed(self, found: Hits, depth: int, scale: float) -> Listed:
         known = found.metadata or ()
         return Listed(
             found.ids,

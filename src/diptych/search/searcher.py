@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from diptych._core.errors import ConfigError, DiptychError
-from diptych.index import Maker
+from diptych.index import EmbedderId
 from diptych.media import THUMBNAIL_TYPE, media_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
@@ -44,7 +44,7 @@ class Searcher:
         self._description = Description.read(folder)
         self._model = load_model(folder / MODEL_FOLDER)
         fingerprint = model_fingerprint(folder / MODEL_FOLDER)
-        self._maker = Maker(fingerprint, self._model.record_.get("pipeline") or "")
+        self._embedder = EmbedderId(fingerprint, self._model.record_.get("pipeline") or "")
         self._calibration = read_calibration(folder / CALIBRATION_FILE)
         self._spaces = IndexSpaces.from_json(self._description.spaces)
         self._raw = RawEmbedder(self._model, folder, self._spaces.embedded_for)
@@ -56,19 +56,19 @@ class Searcher:
             opened.callback(self._store.close)
             self._originals = Originals(folder, known.sources)
             opened.callback(self._originals.close)
-            self._index = opened.enter_context(location.open(folder, self._maker, writable=writable))
+            self._index = opened.enter_context(location.open(folder, self._embedder, writable=writable))
             plan = TextsPlan.from_json(known.texts)
             self._texts = (
                 None
                 if plan is None
-                else Texts(plan, open_texts(plan, location, folder, self._maker, writable=writable))
+                else Texts(plan, open_texts(plan, location, folder, self._embedder, writable=writable))
             )
             if self._texts is not None:
                 opened.enter_context(self._texts.index)
                 if writable:
                     self._texts.repair(self._index, self._raw)
             self._opened = opened.pop_all()
-        lister = Lister(self._index, self._texts, self._maker, self._spaces)
+        lister = Lister(self._index, self._texts, self._embedder, self._spaces)
         of_text = [name for name in self._model.modalities if medium_of(self._model, name) == "text"]
         text_modality = of_text[0] if len(of_text) == 1 else None
         self._wording = Suggester(self._raw, text_modality, self._texts, tuple(known.classes))
@@ -231,8 +231,8 @@ class Searcher:
         counts = {name: self._index.count(modality=name) for name in self.modalities}
         return {
             "dataset": dict(known.dataset),
-            "model": {"method": self._model.registry_name, "fingerprint": self._maker.model},
-            "pipeline": self._maker.pipeline or None,
+            "model": {"method": self._model.registry_name, "fingerprint": self._embedder.model},
+            "pipeline": self._embedder.pipeline or None,
             "items": self._documents() or max(counts.values(), default=0),
             "entries": self._index.count(),
             "modalities": counts,
@@ -283,7 +283,7 @@ class Searcher:
     def _writer(self) -> IndexWriter:
         if not self._writable:
             raise ConfigError("this index is open for reading only; open it for writing to change it.")
-        return IndexWriter(self._index, self._raw, self._store, self._maker, self._spaces, self._texts)
+        return IndexWriter(self._index, self._raw, self._store, self._embedder, self._spaces, self._texts)
 
     def _picture_of(self, id: str) -> str | None:
         item = self._index.get([id])[0]

@@ -16,9 +16,9 @@ import numpy as np
 
 from diptych._core.arrays import Booleans, Features, Singles
 from diptych.features import text_encoder_columns
-from diptych.index import Identity, Index, Maker
-from diptych.index.bm25 import idf
-from diptych.index.checks import is_plain
+from diptych.index import EmbedderId, Identity, Index
+from diptych.index.items import is_plain
+from diptych.index.terms import idf
 from diptych.index.words import matched_words
 from diptych.methods import Method
 from diptych.search.engine_location import EngineLocation
@@ -91,14 +91,16 @@ def plan_texts(model: Method, location: EngineLocation) -> TextsPlan | None:
     return TextsPlan(names[0], columns.start, columns.stop, mine.engine, mine.place)
 
 
-def create_texts(plan: TextsPlan, location: EngineLocation, folder: Path, maker: Maker) -> Index:
+def create_texts(plan: TextsPlan, location: EngineLocation, folder: Path, embedder: EmbedderId) -> Index:
     """Make the empty index of the texts."""
-    return _location(plan, location).create(folder / FOLDER, Identity(maker, plan.dimension), words=True)
+    return _location(plan, location).create(folder / FOLDER, Identity(embedder, plan.dimension), words=True)
 
 
-def open_texts(plan: TextsPlan, location: EngineLocation, folder: Path, maker: Maker, *, writable: bool) -> Index:
+def open_texts(
+    plan: TextsPlan, location: EngineLocation, folder: Path, embedder: EmbedderId, *, writable: bool
+) -> Index:
     """Open the index of the texts."""
-    return _location(plan, location).open(folder / FOLDER, maker, writable=writable)
+    return _location(plan, location).open(folder / FOLDER, embedder, writable=writable)
 
 
 def _location(plan: TextsPlan, main: EngineLocation) -> EngineLocation:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from diptych._core.arrays import Features
 from diptych._core.errors import ConfigError, DataError
 from diptych.features import clean_text
-from diptych.index import Index, Maker
+from diptych.index import EmbedderId, Index
 from diptych.index.contract import already_there
 from diptych.media import thumbnail
 from diptych.search.entries import RESERVED, item_of, shown_text
@@ -49,7 +49,7 @@ class IndexWriter:
         index: the index, open for writing.
         raw: reads texts and images.
         store: the images.
-        maker: who makes the vectors.
+        embedder: who makes the vectors.
         spaces: of the vectors.
         texts: the texts, found by their words; None where there are none.
     """
@@ -57,7 +57,7 @@ class IndexWriter:
     index: Index
     raw: RawEmbedder
     store: MediaStore
-    maker: Maker
+    embedder: EmbedderId
     spaces: IndexSpaces = field(default_factory=IndexSpaces)
     texts: Texts | None = None
 
@@ -118,7 +118,7 @@ class IndexWriter:
             [entry.vector for entry in entries],
             modality=[entry.modality for entry in entries],
             metadata=[entry.metadata for entry in entries],
-            maker=self.maker,
+            embedder=self.embedder,
         )
 
     def _write_texts(self, entries: Sequence["_Entry"]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.files import read_json, write_json
-from diptych.index.local.locking import locked
+from diptych._core.locks import file_lock
 
 _SUFFIX = "-search"
 _LOCK, _SERVING, _MANIFEST = "lock", "serving.json", "up.sqlite"
@@ -57,7 +57,7 @@ class SearchFolder:
             (self.path / _LOCK).touch()
         except OSError as error:
             raise DataError(f"{self.path} cannot be written ({error.strerror}); choose another --out.") from None
-        with locked(self.path / _LOCK, wait=False) as mine:
+        with file_lock(self.path / _LOCK, timeout_s=0) as mine:
             yield mine
 
     @contextmanager

@@ -9,7 +9,7 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index, open_index
+from diptych.index import EmbedderId, Identity, create_index, open_index
 from index.brute_force import BruteForce, check_found
 
 DIMENSION = 16
@@ -26,7 +26,7 @@ def built(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("built") / "index"
     model, ids, vectors = BruteForce(), [f"ä{n}" for n in range(COUNT)], drawn(COUNT, "items")
     known = [{"n": n} for n in range(COUNT)]
-    with create_index(folder, Identity(Maker("m"), DIMENSION), structure=request.param) as index:
+    with create_index(folder, Identity(EmbedderId("m"), DIMENSION), structure=request.param) as index:
         index.add(ids, vectors, modality="image", metadata=known)
         index.optimise()
         index.delete(ids[:10])
@@ -114,7 +114,7 @@ def test_what_is_no_index_is_refused(built, tmp_path):
         open_index(tmp_path / "nowhere")
     folder, _ = built
     with pytest.raises(DataError, match="already exists"):
-        create_index(folder, Identity(Maker("m"), 3))
+        create_index(folder, Identity(EmbedderId("m"), 3))
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "index.sqlite").write_text("not a database, but long enough to look like one " * 100)
     with pytest.raises(DataError, match="cannot be read"):
@@ -122,11 +122,11 @@ def test_what_is_no_index_is_refused(built, tmp_path):
     with pytest.raises(ConfigError, match="engine is 'other'; choose one of local"):
         open_index(folder, engine="other")
     with pytest.raises(ConfigError, match="no option 'structur'"):
-        create_index(tmp_path / "new", Identity(Maker("m"), 3), structur="flat")
+        create_index(tmp_path / "new", Identity(EmbedderId("m"), 3), structur="flat")
     with pytest.raises(ConfigError, match="links is 0"):
-        create_index(tmp_path / "new", Identity(Maker("m"), 3), links=0)
+        create_index(tmp_path / "new", Identity(EmbedderId("m"), 3), links=0)
     with pytest.raises(ConfigError, match="dimension is 0"):
-        create_index(tmp_path / "new", Identity(Maker("m"), 0))
+        create_index(tmp_path / "new", Identity(EmbedderId("m"), 0))
 
 
 def test_a_later_format_is_refused(built, tmp_path):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index, open_index
-from diptych.index.local import candidates, overfetch
+from diptych.index import EmbedderId, Identity, create_index, open_index
+from diptych.index.local import neighbours
 
 DIMENSION, COUNT = 16, 3_000
 
@@ -27,7 +27,7 @@ NUMBERS = np.arange(COUNT)
 def folder(tmp_path_factory):
     """Everything in a graph; the tests that change it take a snapshot."""
     place = tmp_path_factory.mktemp("scale") / "index"
-    with create_index(place, Identity(Maker("m"), DIMENSION), exact_below=1000, fold_at=500) as index:
+    with create_index(place, Identity(EmbedderId("m"), DIMENSION), exact_below=1000, fold_at=500) as index:
         for start in range(0, COUNT, 800):
             part = slice(start, start + 800)
             known = [{"n": int(n), "third": int(n) % 3, "rare": int(n) % 400} for n in NUMBERS[part]]
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def few_is_little(monkeypatch):
     """Let choices of a few hundred count as large, so that the graph itself is asked with a filter."""
-    monkeypatch.setattr(candidates, "_SELECTIVE_COUNT", 50)
+    monkeypatch.setattr(neighbours, "_SELECTIVE_COUNT", 50)
 
 
 def truth(query, allowed, k):
@@ -79,8 +79,8 @@ def test_a_graph_is_used_and_finds_nearly_everything(folder):
 @pytest.mark.parametrize("best_first", [False, True])
 def test_k_come_back_whenever_k_exist(folder, where, allowed, k, best_first, few_is_little, monkeypatch):
     if best_first:
-        monkeypatch.setattr(overfetch, "_FEW", 10)
-        monkeypatch.setattr(overfetch, "_MOST_RESULTS", 10**6)
+        monkeypatch.setattr(neighbours, "_FEW", 10)
+        monkeypatch.setattr(neighbours, "_MOST_RESULTS", 10**6)
     with open_index(folder) as index:
         found = index.search(QUERIES, k, where=where)
         if best_first and k == 10:
@@ -101,9 +101,9 @@ def test_selective_filters_are_exact(folder):
 
 
 def test_best_first_is_exact_where_search_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(overfetch, "_FEW", 10)
+    monkeypatch.setattr(neighbours, "_FEW", 10)
     allowed = NUMBERS[:300] % 3 > 0
-    with create_index(tmp_path / "index", Identity(Maker("m"), DIMENSION), structure="flat") as index:
+    with create_index(tmp_path / "index", Identity(EmbedderId("m"), DIMENSION), structure="flat") as index:
         vectors = np.repeat(VECTORS[:100], 3, axis=0)  # ties within and beyond what fits
         index.add(IDS[:300].tolist(), vectors, modality="image", metadata=[{"n": n % 3} for n in range(300)])
         for query in QUERIES[:8]:
@@ -146,7 +146,7 @@ def test_deletes_and_updates_beside_a_graph(folder, tmp_path):
 
 def test_a_graph_grows_and_is_built_anew(tmp_path):
     options = {"structure": "hnsw", "fold_at": 10**6}
-    with create_index(tmp_path / "index", Identity(Maker("m"), DIMENSION), **options) as index:
+    with create_index(tmp_path / "index", Identity(EmbedderId("m"), DIMENSION), **options) as index:
         for start, stop, trained_on in ((0, 1000, 1000), (1000, 1800, 1000), (1800, 2500, 2500)):
             index.add(IDS[start:stop].tolist(), VECTORS[start:stop], modality="image")
             index.optimise()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index
+from diptych.index import EmbedderId, Identity, create_index
 
 COUNT, FIRST, LAST, WEIGHT = 4_000, 8, 24, 0.4
 
@@ -21,7 +21,7 @@ def vectors():
 @pytest.fixture(scope="module")
 def index(vectors, tmp_path_factory):
     place = tmp_path_factory.mktemp("columns") / "index"
-    with create_index(place, Identity(Maker("m"), FIRST + LAST), structure="hnsw", ef_search=16) as made:
+    with create_index(place, Identity(EmbedderId("m"), FIRST + LAST), structure="hnsw", ef_search=16) as made:
         ids = [f"{number:04d}" for number in range(COUNT)]
         years = [{"year": number % 10} for number in range(COUNT)]
         made.add(ids, vectors[:COUNT], modality="image", metadata=years)

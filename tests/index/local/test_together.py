@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.index import Identity, Maker, create_index, open_index
-from diptych.index.local.schema import connect
+from diptych.index import EmbedderId, Identity, create_index, open_index
+from diptych.index.local.database import connect
 from index.churn import DIMENSION, apply
 
 ONE = np.eye(4, dtype=np.float32)
@@ -18,7 +18,7 @@ ONE = np.eye(4, dtype=np.float32)
 
 @pytest.fixture
 def folder(tmp_path):
-    create_index(tmp_path / "index", Identity(Maker("m"), 4), structure="flat", fold_at=20).close()
+    create_index(tmp_path / "index", Identity(EmbedderId("m"), 4), structure="flat", fold_at=20).close()
     return tmp_path / "index"
 
 
@@ -87,7 +87,7 @@ def test_threads_read_while_one_writes(folder):
 
 
 def test_writers_take_turns(tmp_path):
-    create_index(tmp_path / "index", Identity(Maker("m"), DIMENSION), fold_at=10).close()
+    create_index(tmp_path / "index", Identity(EmbedderId("m"), DIMENSION), fold_at=10).close()
     failed = []
 
     def churn(seed):

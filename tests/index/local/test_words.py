@@ -16,12 +16,13 @@ import pytest
 
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
-from diptych.index import Identity, Maker, create_index, engines_with_words, open_index
-from diptych.index.local import lexical, postings
+from diptych.index import EmbedderId, Identity, create_index, engines_with_words, open_index
+from diptych.index.local import postings
+from diptych.index.local import words as word_search
 from index import word_churn
 from index.naive_words import NaiveWords, check_words
 
-IDENTITY = Identity(Maker("m"), 2)
+IDENTITY = Identity(EmbedderId("m"), 2)
 COUNT = 1_500
 
 
@@ -63,8 +64,10 @@ def test_frequent_words_cost_no_result(many, k):
 def test_frequent_words_are_only_looked_up_where_rare_ones_are_found(many, monkeypatch):
     index, _, names = many
     looked_up = []
-    whole = lexical._looked_up
-    monkeypatch.setattr(lexical, "_looked_up", lambda near, *rest: looked_up.append(len(near)) or whole(near, *rest))
+    whole = word_search._looked_up
+    monkeypatch.setattr(
+        word_search, "_looked_up", lambda near, *rest: looked_up.append(len(near)) or whole(near, *rest)
+    )
     index.search_words([f"everywhere {names[-1]}"], 5)
     assert looked_up
     assert max(looked_up) < COUNT / 4
@@ -73,7 +76,7 @@ def test_frequent_words_are_only_looked_up_where_rare_ones_are_found(many, monke
 @pytest.mark.parametrize("where", ["third = 1", "n < 30", "n < 0", "n >= 700"])
 @pytest.mark.parametrize("few", [10, 600, 20_000])
 def test_filters_of_many_lose_nothing(many, where, few, monkeypatch):
-    monkeypatch.setattr(lexical, "_FEW", few)
+    monkeypatch.setattr(word_search, "_FEW", few)
     index, model, names = many
     for query in (f"everywhere {names[3]}", names[-1], names[1]):
         index._view._chosen.clear()

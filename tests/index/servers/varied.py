@@ -3,10 +3,10 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from diptych.index import Identity, Maker
+from diptych.index import EmbedderId, Identity
 from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or, matches
 
-IDENTITY = Identity(Maker("model"), 2)
+IDENTITY = Identity(EmbedderId("model"), 2)
 
 _TEXTS = ["", "a", "A", "ab", "b", "ß", "it's", '"', "\\", "%", "_", "a%b", "x\ny", "null", "1", "; --", "%s {0}", "😀"]
 _NUMBERS = [0, 1, -1, 2, 0.5, -1.0, 1.0, 2.0**70, 2**53 + 1, 1e-9]

@@ -1,9 +1,8 @@
 """Conditions on items, such as `split = 'train' and label in ('river', 'pond')`: one language for every engine."""
 
-from diptych.index.filters.evaluate import matches
+from diptych.index.filters.conditions import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value, matches
 from diptych.index.filters.parser import parse
-from diptych.index.filters.sqlite import to_sqlite
-from diptych.index.filters.syntax import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value
+from diptych.index.filters.sql import to_sqlite
 
 __all__ = [
     "And",

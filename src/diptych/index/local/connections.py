@@ -1,15 +1,67 @@
-"""Connections to SQLite: one for reading a thread, and one for writing."""
+"""Connections to SQLite: one for reading per thread, and one for writing; and the change counter.
 
+The change counter is a number in shared memory that every writer sets after its change, so that readers notice changes
+without asking SQLite. A change is acknowledged only after the number is set, so a search that finds the number it knows
+has missed nothing that was acknowledged. A writer killed in between leaves it unset; therefore SQLite itself is asked
+now and then.
+"""
+
+import mmap
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.index.local.pulse import Pulse
-from diptych.index.local.schema import connect, read_state
+from diptych.index.local.database import connect, read_state
+
+FILE = "pulse.u64"
+_ASK_EVERY_S = 0.05
+
+
+class ChangeCounter:
+    """The number of the last change, as writers of all processes tell it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._number = _mapped(folder / FILE)
+        self._known = -1
+        self._ask_at = 0.0
+
+    def is_known(self) -> bool:
+        """Whether nothing was acknowledged since `know`, and SQLite was asked recently."""
+        return self._number is not None and self._number[0] == self._known and time.monotonic() < self._ask_at
+
+    def look(self) -> int:
+        """The number now."""
+        return -1 if self._number is None else self._number[0]
+
+    def know(self, number: int) -> None:
+        """Remember a number that was looked at before the state of SQLite was read."""
+        self._known, self._ask_at = number, time.monotonic() + _ASK_EVERY_S
+
+    def forget(self) -> None:
+        """Know nothing, so that the next one to ask goes to SQLite."""
+        self._known = -1
+
+    def tell(self, number: int) -> None:
+        """Set the number, as a writer."""
+        if self._number is not None:
+            self._number[0] = number
+
+
+def _mapped(path: Path) -> "memoryview[int] | None":
+    """Eight bytes shared by all who map the file; None where it cannot be written."""
+    try:
+        with path.open("ab") as file:
+            if file.tell() < 8:
+                file.truncate(8)
+        with path.open("r+b") as file:
+            return memoryview(mmap.mmap(file.fileno(), 8)).cast("Q")
+    except OSError:
+        return None
 
 
 class Reader:
@@ -30,7 +82,7 @@ class Connections:
         self._threads = threading.local()
         self._readers: weakref.WeakSet[Reader] = weakref.WeakSet()
         self._writing = threading.Lock()
-        self.pulse = Pulse(folder)
+        self.change_counter = ChangeCounter(folder)
         self._writer: sqlite3.Connection | None = None
         self._closed = False
 
@@ -59,7 +111,7 @@ class Connections:
                 yield self._writer
                 change = read_state(self._writer).change
                 self._writer.execute("COMMIT")
-                self.pulse.tell(change)
+                self.change_counter.tell(change)
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
@@ -70,7 +122,7 @@ class Connections:
     def close(self) -> None:
         """Close them all."""
         self._closed = True
-        self.pulse.forget()
+        self.change_counter.forget()
         for reader in list(self._readers):
             reader.connection.close()
         with self._writing:

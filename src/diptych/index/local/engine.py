@@ -12,26 +12,23 @@ from typing import Any
 from diptych._core.arrays import Singles
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder
-from diptych.index.bm25 import WordStatistics
+from diptych._core.locks import file_lock
 from diptych.index.contract import Index
 from diptych.index.filters import Condition
 from diptych.index.identity import Identity
-from diptych.index.items import Batch, Found, Item, Metadata
-from diptych.index.local import derived, schema
+from diptych.index.items import Batch, Hits, Item, Metadata
+from diptych.index.local import database, derived
 from diptych.index.local.connections import Connections, Reader
-from diptych.index.local.folding import write_folded
-from diptych.index.local.lexical import WordSearch, known_postings, read_postings
-from diptych.index.local.locking import locked
-from diptych.index.local.overfetch import is_worth_it, overfetched
-from diptych.index.local.reads import count_of, ids_of, items_of, metadata_of
-from diptych.index.local.replay import replayed
-from diptych.index.local.searching import Hits, Named, nearest
-from diptych.index.local.segment import Choice
-from diptych.index.local.settings import Settings
+from diptych.index.local.derived import write_folded
+from diptych.index.local.graph import Settings
+from diptych.index.local.neighbours import Named, Ranked, is_worth_it, nearest, overfetched
+from diptych.index.local.postings import Vocabulary
+from diptych.index.local.rows import count_of, ids_of, insert, items_of, metadata_of, remove
+from diptych.index.local.segments import Choice
 from diptych.index.local.snapshot import write_snapshot
-from diptych.index.local.view import View
-from diptych.index.local.vocabulary import Vocabulary
-from diptych.index.local.writes import insert, remove
+from diptych.index.local.view import View, replayed
+from diptych.index.local.words import WordSearch, known_postings, read_postings
+from diptych.index.terms import WordStatistics
 
 _QUERIES_AT_ONCE = 1_024
 _log = logging.getLogger(__name__)
@@ -41,7 +38,7 @@ def create(place: Path | str, identity: Identity, **options: Any) -> "LocalIndex
     """Make the folder of an empty index and open it; the options are those of `Settings`."""
     settings = Settings.from_options(options, engine="the local engine")
     with atomic_folder(Path(place)) as temporary:
-        schema.write_tables(temporary, identity, settings)
+        database.write_tables(temporary, identity, settings)
     return LocalIndex(Path(place))
 
 
@@ -51,7 +48,7 @@ def open(place: Path | str, *, read_only: bool = False, wait_s: float = 30.0, au
     Args:
         place: its folder.
         read_only: refuse changes, and write nothing.
-        wait_s: how long a change waits for another process that writes.
+        wait_s: how long a change, `optimise` or `snapshot` waits for another process.
         auto_fold: fold recent vectors into the neighbour structure whenever they have become many; without it, only
             `optimise` does, which is quicker when very many are added.
     """
@@ -62,20 +59,20 @@ class LocalIndex(Index):
     """An index in a folder; threads may share it, and other processes may open it, too."""
 
     def __init__(self, folder: Path, *, read_only: bool = False, wait_s: float = 30.0, auto_fold: bool = True) -> None:
-        if not (folder / schema.FILE).is_file():
+        if not (folder / database.FILE).is_file():
             raise DataError(f"{folder} is no index; run `diptych index MODEL DATASET --out INDEX` to make one.")
-        self._folder = folder
+        self._folder, self._wait_s = folder, wait_s
         self._may_fold = auto_fold and not read_only
         self._connections = Connections(folder, read_only=read_only, wait_s=wait_s)
         self._refreshing = threading.Lock()
         self._view = View(0, 0, "", False, {})
         self._vocabulary = Vocabulary()
         try:
-            self._identity, self._settings = schema.read_head(self._connections.reader().connection, folder)
+            self._identity, self._settings = database.read_head(self._connections.reader().connection, folder)
             view = self._current()
             self._changed = view.unfolded
             if not read_only and (view.damaged or (self._may_fold and view.should_fold(self._settings))):
-                self._fold(wait=False)
+                self._fold(wait_s=0)
         except BaseException:
             self.close()
             raise
@@ -99,12 +96,12 @@ class LocalIndex(Index):
         """Fold all recent vectors into the neighbour structure."""
         view = self._current()
         if view.unfolded or view.damaged:
-            self._fold(wait=True)
+            self._fold(wait_s=self._wait_s)
 
     def snapshot(self, target: Path | str) -> Path:
         """Write a consistent copy that can be opened as an index of its own."""
         connection = self._connections.reader().connection
-        return write_snapshot(self._folder, connection, Path(target), self._folder / "derived.lock")
+        return write_snapshot(self._folder, connection, Path(target), wait_s=self._wait_s)
 
     def close(self) -> None:
         """Give back files and connections."""
@@ -144,15 +141,15 @@ class LocalIndex(Index):
         modality: str | None,
         with_metadata: bool,
         exact: bool,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         if condition is None:
             view = self._current()
             hits = _search_all(view.segments(modality), None, queries, k, offset, exact)
             if not with_metadata:
-                return _as_found(hits, None)
+                return _as_hits(hits, None)
             known = metadata_of(self._connections.reader().connection, _rows_in(hits), view.change)
             if known is not None:
-                return _as_found(hits, known)
+                return _as_hits(hits, known)
         with self._reading() as (reader, view):
             segments = view.segments(modality)
             found = None
@@ -162,7 +159,7 @@ class LocalIndex(Index):
                 choices = None if condition is None else view.choices(reader.connection, condition, segments)
                 found = _search_all(segments, choices, queries, k, offset, exact)
             rows = _rows_in(found) if with_metadata else []
-            return _as_found(found, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
+            return _as_hits(found, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
 
     def _search_words(
         self,
@@ -172,7 +169,7 @@ class LocalIndex(Index):
         condition: Condition | None,
         modality: str | None,
         with_metadata: bool,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         if condition is None:
             view = self._current()
             read = known_postings(view, queries)
@@ -180,15 +177,15 @@ class LocalIndex(Index):
                 search = WordSearch(view, read, modality)
                 hits = [search.hits(None, terms, None, k, offset) for terms in queries]
                 if not with_metadata:
-                    return _as_found(hits, None)
+                    return _as_hits(hits, None)
                 known = metadata_of(self._connections.reader().connection, _rows_in(hits), view.change)
                 if known is not None:
-                    return _as_found(hits, known)
+                    return _as_hits(hits, known)
         with self._reading() as (reader, view):
             search = WordSearch(view, read_postings(reader.connection, view, queries), modality)
             hits = [search.hits(reader.connection, terms, condition, k, offset) for terms in queries]
             rows = _rows_in(hits) if with_metadata else []
-            return _as_found(hits, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
+            return _as_hits(hits, metadata_of(reader.connection, rows, view.change) if with_metadata else None)
 
     def _complete(self, beginning: str, limit: int) -> list[tuple[str, int]]:
         return self._vocabulary.complete(self._connections.reader().connection, beginning, limit)
@@ -201,11 +198,11 @@ class LocalIndex(Index):
 
     def _current(self) -> View:
         """The view at this moment; costs one glance if nothing has changed."""
-        pulse = self._connections.pulse
-        if not pulse.is_known():
-            seen = pulse.look()
+        change_counter = self._connections.change_counter
+        if not change_counter.is_known():
+            seen = change_counter.look()
             with self._reading():
-                pulse.know(seen)
+                change_counter.know(seen)
         return self._view
 
     @contextmanager
@@ -225,36 +222,38 @@ class LocalIndex(Index):
             reader.connection.execute("COMMIT")
 
     def _refreshed(self, reader: Reader) -> View:
-        state, view = schema.read_state(reader.connection), self._view
+        state, view = database.read_state(reader.connection), self._view
         if state.derived != view.derived:
             folder = self._folder / derived.FOLDER / state.derived
             read = derived.read_derived(folder, self._identity.dimension, self._settings)
             if read is None and self._moved_on(reader, state):
                 return self._refreshed(reader)
-            state = schema.read_state(reader.connection)
+            state = database.read_state(reader.connection)
             view = View(0, 0, state.derived, True, {}) if read is None else read
         if state.change == view.change:
             return view
         return replayed(reader.connection, view, state, self._identity.dimension)
 
-    def _moved_on(self, reader: Reader, state: schema.State) -> bool:
+    def _moved_on(self, reader: Reader, state: database.State) -> bool:
         """Whether the derived files are gone because newer ones are in force; the transaction is then at those."""
         reader.connection.execute("COMMIT")
         reader.connection.execute("BEGIN")
-        return schema.read_state(reader.connection).derived != state.derived
+        return database.read_state(reader.connection).derived != state.derived
 
     def _acknowledged(self, done: int) -> int:
         """Fold, if it is time; a failure to do so is no failure of the change, which is safe."""
         self._changed += done
         if self._may_fold and self._settings.too_many_recent(self._changed, self._view.folded):
             try:
-                self._fold(wait=False)
+                self._fold(wait_s=0)
             except (OSError, RuntimeError, DataError) as error:
                 _log.warning("The derived files could not be written; searches stay right but slow: %s", error)
         return done
 
-    def _fold(self, *, wait: bool) -> None:
-        with locked(self._folder / "derived.lock", wait=wait) as mine:
+    def _fold(self, *, wait_s: float) -> None:
+        with file_lock(self._folder / derived.LOCK, timeout_s=wait_s) as mine:
+            if not mine and wait_s:
+                raise derived.locked_too_long(wait_s)
             if not mine:
                 return  # another process is at it
             view = self._current()
@@ -269,14 +268,14 @@ class LocalIndex(Index):
             for old in (self._folder / derived.FOLDER).iterdir():
                 if old.name != name:
                     shutil.rmtree(old, ignore_errors=True)
-            # Folding is no change of the items, so the pulse does not tell of it.
-            self._connections.pulse.forget()
+            # Folding is no change of the items, so the change_counter does not tell of it.
+            self._connections.change_counter.forget()
             self._changed = self._current().unfolded
 
 
 def _search_all(
     segments: list[Named], choices: list[Choice] | None, queries: Singles, k: int, offset: int, exact: bool
-) -> list[Hits]:
+) -> list[Ranked]:
     """Many queries in parts, so that memory does not grow with them."""
     if len(queries) <= _QUERIES_AT_ONCE:
         return nearest(segments, choices, queries, k, offset, exact)
@@ -284,14 +283,13 @@ def _search_all(
     return [hit for block in blocks for hit in nearest(segments, choices, block, k, offset, exact)]
 
 
-def _rows_in(hits: list[Hits]) -> list[int]:
+def _rows_in(hits: list[Ranked]) -> list[int]:
     return list({row for hit in hits for row in hit.rows.tolist()})
 
 
-def _as_found(hits: list[Hits], known: dict[int, Metadata] | None) -> list[Found]:
+def _as_hits(hits: list[Ranked], known: dict[int, Metadata] | None) -> list[Hits]:
     if known is None:
-        return [Found(tuple(hit.ids), hit.scores, hit.modalities) for hit in hits]
+        return [Hits(tuple(hit.ids), hit.scores, hit.modalities) for hit in hits]
     return [
-        Found(tuple(hit.ids), hit.scores, hit.modalities, tuple(known[row] for row in hit.rows.tolist()))
-        for hit in hits
+        Hits(tuple(hit.ids), hit.scores, hit.modalities, tuple(known[row] for row in hit.rows.tolist())) for hit in hits
     ]

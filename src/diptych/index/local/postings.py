@@ -1,20 +1,21 @@
-"""Which items of a segment hold a term, as arrays: read from SQLite when a term is first asked for, then kept.
+"""Which items of a segment hold a term, and which words are indexed.
 
-The rows of a segment never change, and one that was removed since is known to be dead. So what was read of a term stays
-right; a segment that learns of removed rows gets a copy of its own, so that a search that is still at an earlier view
-reads nothing of a later one.
+Postings are arrays, read from SQLite when a term is first asked for, then kept. The rows of a segment never change, and
+one that was removed since is known to be dead. So what was read of a term stays right; a segment that learns of removed
+rows gets a copy of its own, so that a search that is still at an earlier view reads nothing of a later one.
 """
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diptych._core.arrays import Booleans, Integers, Singles
-from diptych.index.bm25 import K1, B
-from diptych.index.stems import stem
-from diptych.index.terms import MOST_TIMES, STEM, level_of
+from diptych.index.local.rows import chunks
+from diptych.index.spelling import Spellings
+from diptych.index.terms import K1, MOST_TIMES, STEM, B, WordStatistics, level_of
+from diptych.index.words import stem
 
 _MOST_HELD = 8_000_000
 """Places that are kept for a segment, nine bytes each; beyond, all are forgotten and read again as they are needed."""
@@ -155,3 +156,39 @@ def _listed(connection: sqlite3.Connection, name: str, rows: Integers) -> Intege
 def _numbers(listed: str | None) -> Integers:
     """Numbers with commas between them: one text is read many times as quickly as many rows."""
     return np.fromstring(listed, np.int64, sep=",") if listed else np.empty(0, np.int64)
+
+
+_LAST = "\U0010ffff"
+
+
+class Vocabulary:
+    """Reads the table of that name; spellings are kept, and only new words read when one is asked for again."""
+
+    def __init__(self) -> None:
+        self._spellings = Spellings()
+
+    def complete(self, connection: sqlite3.Connection, beginning: str, limit: int) -> list[tuple[str, int]]:
+        """Words that begin so, the most frequent first."""
+        sql = (
+            "SELECT shown, entries FROM vocabulary WHERE plain >= ? AND plain < ?"
+            " ORDER BY entries DESC, plain, shown LIMIT ?"
+        )
+        return connection.execute(sql, (beginning, beginning + _LAST, limit)).fetchall()
+
+    def correct(self, connection: sqlite3.Connection, written: str, edits: int, limit: int) -> list[tuple[str, int]]:
+        """Words at most so many edits away: the nearest first, then the most frequent."""
+        sql = "SELECT number, plain FROM vocabulary WHERE number > ? AND plain IS NOT NULL ORDER BY number"
+        near = self._spellings.near(written, edits, lambda last: connection.execute(sql, (last,)).fetchall())
+        marks = ", ".join("?" * len(near))
+        counts = f"SELECT number, shown, entries FROM vocabulary WHERE number IN ({marks})"
+        found = connection.execute(counts, list(near)).fetchall()
+        ranked = sorted((*near[number], -entries, shown) for number, shown, entries in found)
+        return [(shown, -entries) for _, _, entries, shown in ranked[:limit]]
+
+    def statistics(self, connection: sqlite3.Connection, terms: Sequence[str]) -> WordStatistics:
+        """How many items have words, and how many hold each term."""
+        (entries,) = connection.execute("SELECT entries FROM text_count").fetchone()
+        holding: dict[str, int] = {}
+        for marks, part in chunks(terms):
+            holding.update(connection.execute(f"SELECT term, entries FROM vocabulary WHERE term IN ({marks})", part))
+        return WordStatistics(entries, holding)

@@ -6,14 +6,16 @@ import sqlite3
 from pathlib import Path
 
 from diptych._core.files import atomic_folder
-from diptych.index.local.derived import FOLDER
-from diptych.index.local.locking import locked
-from diptych.index.local.schema import FILE, read_state
+from diptych._core.locks import file_lock
+from diptych.index.local.database import FILE, read_state
+from diptych.index.local.derived import FOLDER, LOCK, locked_too_long
 
 
-def write_snapshot(folder: Path, connection: sqlite3.Connection, target: Path, lock: Path) -> Path:
+def write_snapshot(folder: Path, connection: sqlite3.Connection, target: Path, *, wait_s: float) -> Path:
     """Copy the truth as it is at one moment, and the derived files in force then."""
-    with atomic_folder(target) as temporary, locked(lock, wait=True):
+    with atomic_folder(target) as temporary, file_lock(folder / LOCK, timeout_s=wait_s) as mine:
+        if not mine:
+            raise locked_too_long(wait_s)
         connection.execute("BEGIN")
         try:
             name = read_state(connection).derived

@@ -1,4 +1,4 @@
-"""The engine that keeps an index in a collection of Milvus.
+"""The engine that stores an index in a collection of Milvus.
 
 Milvus writes a request as a whole, and asked for strong consistency it shows every change that it has acknowledged. It
 has no transactions beyond that: of two processes that add the same id at the same moment, the later one wins.
@@ -14,17 +14,28 @@ from diptych._core.errors import DataError
 from diptych.index.contract import Index, already_there
 from diptych.index.filters import Condition
 from diptych.index.identity import Identity
-from diptych.index.items import Batch, Found, Item
-from diptych.index.milvus import schema
-from diptych.index.milvus.connection import ANSWER_S, Connection
+from diptych.index.items import Batch, Hits, Item
+from diptych.index.milvus import collection
+from diptych.index.milvus.collection import ANSWER_S, Connection, Settings
 from diptych.index.milvus.filters import one_of
-from diptych.index.milvus.reads import Reader
-from diptych.index.milvus.rows import rows_of, vectors_of
-from diptych.index.milvus.searching import Search
-from diptych.index.milvus.settings import Settings
-from diptych.index.milvus.snapshot import write_snapshot
-from diptych.index.remote.naming import stored_name
-from diptych.index.remote.narrowing import narrowed
+from diptych.index.milvus.rows import Reader, Search, rows_of, vectors_of
+from diptych.index.remote import narrowed, stored_name
+
+_AT_ONCE_BYTES = 8 * 2**20
+
+
+def write_snapshot(client: Any, source: Reader, name: str, identity: Identity, settings: Settings) -> None:  # noqa: ANN401
+    """Copy all items into a new collection of this name."""
+    collection.refuse_existing(client, name)
+    unfinished = f"{name}_unfinished"
+    if client.has_collection(unfinished):  # of a copy that was broken off
+        client.drop_collection(unfinished)
+    collection.make_collection(client, unfinished, identity, settings)
+    at_once = max(1, min(1_000, _AT_ONCE_BYTES // (4 * identity.dimension)))
+    for rows in source.pages(None, ["id", "modality", "vector", "metadata", "spans"], at_once):
+        client.upsert(unfinished, [dict(row) for row in rows])
+    client.rename_collection(unfinished, name)
+
 
 _PATIENCE_S = 24 * 3600.0
 _GLANCE_S = 0.2
@@ -42,7 +53,7 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
     settings = Settings.from_options(options, engine="the engine milvus", besides=("url",))
     name = stored_name(place)
     with closing(Connection(url)) as connection, connection.client() as client:
-        schema.make_collection(client, name, identity, settings)
+        collection.make_collection(client, name, identity, settings)
     return MilvusIndex(place, url)
 
 
@@ -64,7 +75,7 @@ class MilvusIndex(Index):
         self._connection = Connection(url)
         try:
             with self._connection.client() as client:
-                self._identity, self._settings = schema.read_head(client, self._name, self._connection.shown)
+                self._identity, self._settings = collection.read_head(client, self._name, self._connection.shown)
                 client.load_collection(self._name, replica_number=self._settings.replicas)
         except BaseException:
             self.close()
@@ -102,7 +113,7 @@ class MilvusIndex(Index):
         """Close the connection."""
         self._connection.close()
 
-    def _built(self, client: Any) -> tuple[int, int]:  # noqa: ANN401 - see library.py
+    def _built(self, client: Any) -> tuple[int, int]:  # noqa: ANN401 - see collection.py
         """How many sealed vectors there are, and how many of them still wait for the structure."""
         known = client.describe_index(self._name, "vector")
         return int(known.get("total_rows", 0)), int(known.get("pending_index_rows", 0))
@@ -157,7 +168,7 @@ class MilvusIndex(Index):
         modality: str | None,
         with_metadata: bool,
         exact: bool,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         asked = narrowed(condition, modality)
         search = Search(self._connection, self._name, self._identity.dimension, self._settings, asked)
         return search.nearest(queries, k, offset, with_metadata, exact)

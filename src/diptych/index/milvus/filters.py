@@ -3,18 +3,73 @@
 What Milvus cannot say is widened: the server then returns some items too many, and `matches` sorts them out. So each
 part is compiled either to hold at least where it should (wide) or at most there (narrow), and `not` swaps the two.
 
+What Milvus cannot find out about metadata itself is stored in a second field of the same shape, the spans: where the
+metadata has a list, the least and the most of the list's numbers and texts; where null, or an empty list or object,
+that it is so.
+
 Nothing from outside reaches an expression but numbers and texts in quotes, whose quotes and backslashes are escaped.
 """
 
 import json
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
-from diptych.index.filters.syntax import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value, kind_of
-from diptych.index.milvus.spans import EMPTY, LEAST, MOST, NULL
+from diptych._core.errors import DataError
+from diptych.index.filters.conditions import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value, kind_of
+
+LEAST = {"number": "least_number", "text": "least_text"}
+MOST = {"number": "most_number", "text": "most_text"}
+NULL, EMPTY = "null", "empty"
+_WIDEST_INTEGER = 2**63
+
+
+def spans_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The spans of one item.
+
+    >>> spans_of({"tags": ["b", "a"], "year": 2000, "deep": {"x": None}})
+    {'tags': {'least_text': 'a', 'most_text': 'b'}, 'deep': {'x': {'null': True}}}
+    """
+    return {key: found for key, value in metadata.items() if (found := _span(value))}
+
+
+def _span(value: object) -> dict[str, Any]:
+    match value:
+        case None:
+            return {NULL: True}
+        case Mapping():
+            return spans_of(value) if value else {EMPTY: True}
+        case list() | tuple():
+            return _ends(value) if value else {EMPTY: True}
+        case bool() | str() | float():
+            return {}
+        case int():
+            _check_integer(value)
+            return {}
+    return {}
+
+
+def _ends(values: list[Any] | tuple[Any, ...]) -> dict[str, Any]:
+    ends: dict[str, Any] = {}
+    for inner in values:
+        if isinstance(inner, int | Mapping | list | tuple):
+            _span(inner)  # for its check of integers
+    kinds: dict[str, list[Any]] = {
+        "number": [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)],
+        "text": [value for value in values if isinstance(value, str)],
+    }
+    for kind, alike in kinds.items():
+        if alike:
+            ends |= {LEAST[kind]: min(alike), MOST[kind]: max(alike)}
+    return ends
+
+
+def _check_integer(value: int) -> None:
+    if not -_WIDEST_INTEGER <= value < _WIDEST_INTEGER:
+        raise DataError(f"the metadata holds the whole number {value}, too large for Milvus; write it as a text.")
+
 
 ALWAYS, NEVER = 'id != ""', 'id == ""'
 """No id is empty."""

@@ -5,8 +5,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError, DataError
-from diptych.index.pgvector.libraries import psycopg, register
+from diptych._core.optional import optional_package
+
+
+def psycopg() -> Any:  # noqa: ANN401 - the type checker must do without the extra
+    """Return the driver, or raise an error that names the extra."""
+    return optional_package("psycopg", "the engine pgvector", "pgvector")
+
+
+def register(connection: Any) -> None:  # noqa: ANN401 - see above
+    """Teach a connection the type of vectors."""
+    optional_package("pgvector.psycopg", "the engine pgvector", "pgvector").register_vector(connection)
+
+
+def as_array(vector: Any) -> Singles:  # noqa: ANN401 - see above
+    """A vector as it was read: an array in older versions of the library, an object of its own in newer ones."""
+    return np.asarray(vector.to_numpy() if hasattr(vector, "to_numpy") else vector, np.float32)
+
 
 _OLDEST_EXTENSION = (0, 8)
 _TIMEOUT_S = 10
@@ -51,7 +70,7 @@ class Connections:
         for connection in idle:
             connection.close()
 
-    def _take(self) -> Any:  # noqa: ANN401 - see libraries.py
+    def _take(self) -> Any:  # noqa: ANN401 - see connections.py
         with self._lock:
             if self._closed:
                 raise ConfigError("this index is closed; open it again.")
@@ -61,14 +80,14 @@ class Connections:
                     return connection
         return self._connect()
 
-    def _give_back(self, connection: Any) -> None:  # noqa: ANN401 - see libraries.py
+    def _give_back(self, connection: Any) -> None:  # noqa: ANN401 - see connections.py
         with self._lock:
             if not (self._closed or connection.closed):
                 self._idle.append(connection)
                 return
         connection.close()
 
-    def _connect(self) -> Any:  # noqa: ANN401 - see libraries.py
+    def _connect(self) -> Any:  # noqa: ANN401 - see connections.py
         try:
             connection = psycopg().connect(self._url, autocommit=True, connect_timeout=_TIMEOUT_S)
         except psycopg().Error as error:
@@ -106,7 +125,7 @@ def _parts(url: str) -> dict[str, Any]:
         ) from None
 
 
-def _need_extension(connection: Any, place: str) -> None:  # noqa: ANN401 - see libraries.py
+def _need_extension(connection: Any, place: str) -> None:  # noqa: ANN401 - see connections.py
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except (psycopg().errors.UniqueViolation, psycopg().errors.DuplicateObject):

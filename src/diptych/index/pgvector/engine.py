@@ -1,28 +1,76 @@
-"""The engine that keeps an index in PostgreSQL: a table, its transactions, and pgvector's graph."""
+"""The engine that stores an index in PostgreSQL: a table, its transactions, and pgvector's graph.
+
+The nearest rows come through the graph, and exactly where the graph gives too few.
+"""
 
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError
-from diptych.index.bm25 import WordStatistics
 from diptych.index.contract import Index
 from diptych.index.filters import Condition
+from diptych.index.filters.sql import to_postgresql
 from diptych.index.identity import Identity
-from diptych.index.items import Batch, Found, Item
-from diptych.index.pgvector import schema
-from diptych.index.pgvector.connections import Connections
-from diptych.index.pgvector.filters import to_postgresql
-from diptych.index.pgvector.lexical import WordSearch
-from diptych.index.pgvector.libraries import as_array, psycopg
-from diptych.index.pgvector.searching import Search
-from diptych.index.pgvector.settings import Settings
-from diptych.index.pgvector.vocabulary import Vocabulary
-from diptych.index.pgvector.writes import insert, remove
-from diptych.index.remote.naming import stored_name
-from diptych.index.remote.narrowing import narrowed
+from diptych.index.items import Batch, Hits, Item
+from diptych.index.pgvector import table
+from diptych.index.pgvector.connections import Connections, as_array, psycopg
+from diptych.index.pgvector.table import Settings, insert, remove
+from diptych.index.pgvector.words import Vocabulary, WordSearch
+from diptych.index.remote import Candidates, narrowed, page, settled, stored_name
+from diptych.index.terms import WordStatistics
+
+_MOST_CANDIDATES = 1_000
+"""The largest hnsw.ef_search; beyond it the graph is walked further by iterative scan."""
+_SETTINGS = (
+    "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true),"
+    " set_config('enable_indexscan', %s, true)"
+)
+
+
+class Search:
+    """One search of some queries inside one transaction, so that all see the same items."""
+
+    def __init__(self, connection: Any, table: Any, condition: Condition | None, with_metadata: bool) -> None:  # noqa: ANN401
+        self._connection, self._with_metadata = connection, with_metadata
+        self._condition, self._parameters = to_postgresql(condition) if condition else ("true", [])
+        columns = "id, modality, vector, metadata" if with_metadata else "id, modality, vector"
+        statement = f"SELECT {columns} FROM {{}} WHERE {_for_format(self._condition)} ORDER BY vector <#> %s LIMIT %s"
+        self._statement = psycopg().sql.SQL(statement).format(table)
+
+    def nearest(self, queries: Singles, k: int, offset: int, ef_search: int, exact: bool) -> list[Hits]:
+        """One answer a query; `exact` passes the graph by."""
+        demanded = exact
+        found = []
+        for query in queries:
+
+            def fetch(limit: int, exact: bool, query: Singles = query) -> Candidates:
+                return self._fetch(query, limit, exact or demanded, min(max(ef_search, limit), _MOST_CANDIDATES))
+
+            ordered, scores = settled(query, k + offset, fetch)
+            found.append(page(ordered, scores, k, offset, self._with_metadata))
+        return found
+
+    def _fetch(self, query: Singles, limit: int, exact: bool, ef_search: int) -> Candidates:
+        # Without index scans the rows are compared one by one; conditions may still use theirs, which are bitmaps.
+        self._connection.execute(_SETTINGS, [str(ef_search), "off" if exact else "on"])
+        rows = self._connection.execute(self._statement, [*self._parameters, query, limit]).fetchall()
+        return Candidates(
+            [row[0] for row in rows],
+            [row[1] for row in rows],
+            np.asarray([as_array(row[2]) for row in rows], np.float32).reshape(len(rows), len(query)),
+            [row[3] for row in rows] if self._with_metadata else [],
+            all_there_are=exact and len(rows) < limit,
+        )
+
+
+def _for_format(condition: str) -> str:
+    """Braces of a condition are text, not places to fill in."""
+    return condition.replace("{", "{{").replace("}", "}}")
 
 
 def create(place: Path | str, identity: Identity, *, url: str = "", **options: Any) -> "PgvectorIndex":  # noqa: ANN401
@@ -37,7 +85,7 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
     settings = Settings.from_options(options, engine="the engine pgvector", besides=("url",))
     name = stored_name(place)
     with closing(_connections(url)) as connections, connections.transaction() as connection:
-        schema.make_table(connection, name, identity, settings)
+        table.make_table(connection, name, identity, settings)
     return PgvectorIndex(place, url)
 
 
@@ -60,7 +108,7 @@ class PgvectorIndex(Index):
         self._table = psycopg().sql.Identifier(self._name)
         try:
             with self._connections.borrowed() as connection:
-                self._identity, self._settings = schema.read_head(connection, self._name, self._connections.shown)
+                self._identity, self._settings = table.read_head(connection, self._name, self._connections.shown)
             self._vocabulary = Vocabulary(self._name) if self._settings.words else None
         except BaseException:
             self.close()
@@ -79,22 +127,22 @@ class PgvectorIndex(Index):
     def optimise(self) -> None:
         """Build the graph if there is none yet, clear away what was deleted, and count what the planner counts."""
         with self._connections.borrowed() as connection:
-            schema.make_graph(connection, self._name, self._identity, self._settings)
+            table.make_graph(connection, self._name, self._identity, self._settings)
             tables = [self._table] if self._vocabulary is None else [self._table, self._vocabulary.table]
-            for table in tables:
-                connection.execute(psycopg().sql.SQL("VACUUM (ANALYZE) {}").format(table))
+            for each in tables:
+                connection.execute(psycopg().sql.SQL("VACUUM (ANALYZE) {}").format(each))
 
     def snapshot(self, target: Path | str) -> Path:
         """Copy the table to one of its own in the same database; `target` is the name of the new index."""
         name = stored_name(target)
         with self._connections.transaction(repeatable=True) as connection:
-            schema.make_table(connection, name, self._identity, self._settings)
+            table.make_table(connection, name, self._identity, self._settings)
             sql = psycopg().sql
             connection.execute(sql.SQL("INSERT INTO {} SELECT * FROM {}").format(sql.Identifier(name), self._table))
             if self._vocabulary is not None:
                 Vocabulary(name).copy_from(connection, self._vocabulary)
-            if schema.has_graph(connection, self._name):
-                schema.make_graph(connection, name, self._identity, self._settings)
+            if table.has_graph(connection, self._name):
+                table.make_graph(connection, name, self._identity, self._settings)
         return Path(target)
 
     def close(self) -> None:
@@ -135,7 +183,7 @@ class PgvectorIndex(Index):
         modality: str | None,
         with_metadata: bool,
         exact: bool,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         with self._connections.transaction(repeatable=True) as connection:
             search = Search(connection, self._table, narrowed(condition, modality), with_metadata)
             return search.nearest(queries, k, offset, self._settings.ef_search, exact)
@@ -148,7 +196,7 @@ class PgvectorIndex(Index):
         condition: Condition | None,
         modality: str | None,
         with_metadata: bool,
-    ) -> list[Found]:
+    ) -> list[Hits]:
         with self._connections.transaction(repeatable=True) as connection:
             asked = narrowed(condition, modality)
             search = WordSearch(connection, self._table, self._words(), asked, with_metadata)

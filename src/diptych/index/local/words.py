@@ -3,6 +3,7 @@
 Rare terms come first. Once so many items are found that no item without a rare term can be among the best, however
 well the frequent ones suit it, the frequent ones are only looked up for what was found: a word that stands everywhere
 costs no more than the rare ones beside it. The result is the same.
+
 """
 
 import heapq
@@ -14,14 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from diptych._core.arrays import Booleans, Floats, Integers, Singles
-from diptych.index.bm25 import idf
 from diptych.index.filters import Condition
+from diptych.index.local.neighbours import Ranked, best_first
 from diptych.index.local.postings import Posting
-from diptych.index.local.reads import rows_among
-from diptych.index.local.scoring import best_first
-from diptych.index.local.searching import Hits
-from diptych.index.local.segment import Segment
+from diptych.index.local.rows import rows_among
+from diptych.index.local.segments import Segment
 from diptych.index.local.view import View
+from diptych.index.terms import idf
 
 _TIMES = 8
 _FEW = 20_000
@@ -72,7 +72,7 @@ class WordSearch:
 
     def hits(
         self, connection: sqlite3.Connection | None, terms: Terms, condition: Condition | None, k: int, offset: int
-    ) -> Hits:
+    ) -> Ranked:
         """The items from `offset` to `offset + k` in the order of their scores, equal ones by id.
 
         Args:
@@ -95,7 +95,7 @@ class WordSearch:
 
     def _meeting(
         self, connection: sqlite3.Connection, terms: Terms, condition: Condition, k: int, offset: int
-    ) -> Hits | None:
+    ) -> Ranked | None:
         """The best items that meet a condition, or None if it is quicker to ask which items of the index do."""
         matched = sum(self._holding(term) for term in terms)
         for looked_at in (_TIMES * (k + offset), matched + 1):
@@ -108,10 +108,10 @@ class WordSearch:
             if len(kept) == k + offset or len(rows) < looked_at:
                 kept = kept[offset:]
                 names = tuple(hits.modalities[place] for place in kept)
-                return Hits([hits.ids[place] for place in kept], names, hits.scores[kept], hits.rows[kept])
+                return Ranked([hits.ids[place] for place in kept], names, hits.scores[kept], hits.rows[kept])
         return None
 
-    def _best(self, terms: Terms, masks: list[Booleans] | None, k: int, offset: int) -> Hits:
+    def _best(self, terms: Terms, masks: list[Booleans] | None, k: int, offset: int) -> Ranked:
         weights = self._weights(terms)
         ids: list[str] = []
         names: list[str] = []
@@ -132,7 +132,7 @@ class WordSearch:
         order = best_first(every, lambda columns: [ids[column] for column in columns.tolist()])[offset : k + offset]
         listed = order.tolist()
         best_ids, best_names = [ids[place] for place in listed], tuple(names[place] for place in listed)
-        return Hits(best_ids, best_names, every[order], np.concatenate(rows)[order])
+        return Ranked(best_ids, best_names, every[order], np.concatenate(rows)[order])
 
     def _weights(self, terms: Terms) -> list[tuple[str, float]]:
         """Terms by rarity, each with weight and idf in one number; those that are held by the same items are one."""

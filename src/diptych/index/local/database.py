@@ -4,7 +4,8 @@ An item's row number is new whenever its vector or modality changes, and is neve
 vectors up to some row stays right for them, and only has to learn which rows were removed since. `removed` says so,
 with the number of the change that did it, and forgets what the derived files in force know already.
 
-An index with words also has what `texts.py` describes. One without, such as every index of an earlier version, has not.
+An index with words also has the tables that `rows.py` describes.
+
 """
 
 import json
@@ -14,9 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from diptych._core.errors import DataError
-from diptych.index.identity import Identity, Maker
-from diptych.index.local.settings import Settings
-from diptych.index.local.texts import TABLES as WORD_TABLES
+from diptych.index.identity import Identity
+from diptych.index.local.graph import Settings
 
 FILE = "index.sqlite"
 FORMAT = 1
@@ -41,6 +41,19 @@ CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL CHECK (lengt
 CREATE TABLE removed (row INTEGER PRIMARY KEY, change INTEGER NOT NULL);
 CREATE INDEX removed_by_change ON removed (change);
 """
+
+_WORD_TABLES = (
+    "CREATE TABLE texts (row INTEGER PRIMARY KEY, terms TEXT NOT NULL)",
+    "CREATE TABLE text_lengths (row INTEGER PRIMARY KEY, length INTEGER NOT NULL)",
+    "CREATE TABLE text_count (only INTEGER PRIMARY KEY CHECK (only = 1), entries INTEGER NOT NULL)",
+    "INSERT INTO text_count VALUES (1, 0)",
+    "CREATE VIRTUAL TABLE postings USING fts5(terms, content='texts', content_rowid='row', columnsize=0, detail=none,"
+    """ tokenize="ascii tokenchars '=#.'")""",
+    "CREATE TABLE vocabulary (number INTEGER PRIMARY KEY AUTOINCREMENT, term TEXT NOT NULL UNIQUE, shown TEXT,"
+    " plain TEXT, entries INTEGER NOT NULL)",
+    "CREATE INDEX vocabulary_by_plain ON vocabulary (plain) WHERE plain IS NOT NULL",
+)
+"""The tables of an index with words; the tokeniser cuts at spaces, for no term holds another sign that it cuts at."""
 
 
 class State(NamedTuple):
@@ -76,9 +89,9 @@ def write_tables(folder: Path, identity: Identity, settings: Settings) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript("BEGIN;" + _TABLES.format(size=4 * identity.dimension))
-        for table in WORD_TABLES if settings.words else ():
+        for table in _WORD_TABLES if settings.words else ():
             connection.execute(table)
-        head = {"format": FORMAT, "identity": asdict(identity), "settings": asdict(settings)}
+        head = {"format": FORMAT, "identity": identity.to_json(), "settings": asdict(settings)}
         rows = [(key, json.dumps(value)) for key, value in head.items()]
         connection.executemany("INSERT INTO head VALUES (?, ?)", rows)
         connection.execute("COMMIT")
@@ -97,9 +110,7 @@ def read_head(connection: sqlite3.Connection, folder: Path) -> tuple[Identity, S
             f"{folder} is of format {head.get('format')}, this version reads {FORMAT};"
             " run `diptych index MODEL DATASET --out INDEX` to build it again."
         )
-    given = head["identity"]
-    identity = Identity(Maker(**given["maker"]), given["dimension"], given["metric"])
-    return identity, Settings(**head["settings"])
+    return Identity.from_json(head["identity"]), Settings(**head["settings"])
 
 
 def read_state(connection: sqlite3.Connection) -> State:
