@@ -221,7 +221,7 @@ class TestEmbed:
             np.testing.assert_array_equal(np.hstack(parts), method.embed(modality, rows, "both"))
 
     def test_unfitted_methods_say_so(self, name, make, tmp_path) -> None:
-        with pytest.raises(NotFittedError, match=r"not fitted yet; call fit\(dataset\) first"):
+        with pytest.raises(NotFittedError, match=r"not fitted yet; call fit first"):
             make(name).embed("image", np.zeros((1, 12)))
         with pytest.raises(NotFittedError):
             save_model(make(name), tmp_path / "model")
