@@ -1,9 +1,11 @@
 """SVG files become pixels, and hostile ones a reason."""
 
 import base64
+import io
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from diptych.media import content_problem, is_image_name, is_unsupported_name
 from diptych.media.decoding import ImageError, decode_image
@@ -15,6 +17,13 @@ NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/
 
 def svg(inside="", size='width="200" height="100"', before="") -> bytes:
     return f"{before}<svg {NAMESPACES} {size}>{inside}</svg>".encode()
+
+
+def bitmap(side: int) -> str:
+    """A PNG of a few kilobytes with many pixels, in base64."""
+    buffer = io.BytesIO()
+    Image.new("1", (side, side)).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 RED = '<rect width="100" height="100" fill="#ff0000"/>'
@@ -58,6 +67,7 @@ def nested(count: int, tag: str, link: str) -> bytes:
 
 
 USES = "".join(f'<g id="u{n}">{f"""<use href="#u{n + 1}"/>""" * 10}</g>' for n in range(6)) + f'<g id="u6">{RED}</g>'
+LARGE = bitmap(4_000)
 HUGE = base64.b64encode(
     b"\x89PNG\r\n\x1a\n" + bytes.fromhex("0000000d49484452000061a8000061a80100000000") + b"\0\0\0\0"
 ).decode()
@@ -84,6 +94,10 @@ HUGE = base64.b64encode(
         (nested(14, "mask", 'mask="url(#n{})"'), "too intricate"),
         (nested(14, "pattern", 'fill="url(#n{})"'), "too intricate"),
         (svg('<g opacity="0.9"/>' * 2000), "too intricate"),
+        (
+            svg(f'<image id="a" href="data:image/png;base64,{LARGE}"/>' + '<use href="#a"/>' * 50),
+            "too intricate",
+        ),
         (svg("<g>")[:-6], "not a valid SVG"),
         (b"<html><body><svg></svg></body></html>", "not a valid SVG .its first element is not 'svg'"),
     ],

@@ -1,5 +1,6 @@
 """How this program uses cores and processes."""
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
+_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 4 * 2**20
 _ALLOCATOR = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
 
 
@@ -30,6 +32,17 @@ def roomy_allocator() -> Iterator[None]:
     finally:
         for name in ours:
             os.environ.pop(name, None)
+
+
+def give_memory_back() -> None:
+    """Have the C library return large blocks to the system as soon as they are free.
+
+    It otherwise learns from the first large image to keep such blocks, in pieces that fit nothing else.
+    """
+    try:
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
+    except (AttributeError, OSError, TypeError):  # another C library, which has its own ways
+        return
 
 
 @contextmanager

@@ -7,7 +7,7 @@ features need, and one at a time in a process.
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from threading import Lock
@@ -16,7 +16,7 @@ from PIL import Image, UnidentifiedImageError
 
 from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
-from diptych.media.formats import SVG_TYPE, conversion_advice, media_type, unsupported_format
+from diptych.media.formats import ICON_TYPE, SVG_TYPE, conversion_advice, media_type, unsupported_format
 from diptych.media.pixels import SHORTER_SIDE, reduction, to_array
 from diptych.media.svg import SvgError, draw_svg
 
@@ -26,7 +26,7 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF
 _BYTES_PER_PIXEL = {"JPEG": 6, "TIFF": 8, "WEBP": 16, "AVIF": 20, "JPEG2000": 24}
 _OTHERS_BYTES_PER_PIXEL = 4
 _MOST_INNER_PIXELS = 16_000_000
-"""Of an image inside a file that claims to be smaller: the tiles of a small TIFF may be larger than itself."""
+"""Of an image inside a file that claims to be smaller: an icon's, or the tiles of a TIFF."""
 _PILLOW = Lock()
 """Held while an image is decoded: it bounds memory, and Pillow's limits and warnings belong to the whole process."""
 
@@ -108,7 +108,7 @@ def decode_image(data: bytes, limits: Limits | None = None) -> ImageArray:
     limits = limits or Limits()
     if media_type(data) == SVG_TYPE:
         _check_file(data, limits)
-        with _PILLOW:
+        with _guarded(limits.max_pixels):
             try:
                 return draw_svg(data)
             except SvgError as error:
@@ -123,10 +123,12 @@ def decode_image(data: bytes, limits: Limits | None = None) -> ImageArray:
 
 @contextmanager
 def _opened(data: bytes, limits: Limits) -> Iterator[Image.Image]:
-    """An image whose header is within the limits; every error inside becomes an `ImageError`."""
+    """An image whose header is within the limits, its pixels freed at the end; errors inside become an `ImageError`."""
     _check_file(data, limits)
+    # An icon's directory claims 256 × 256 pixels at most, and Pillow decodes what is inside while it opens the file.
+    most = min(_MOST_INNER_PIXELS // 2, limits.max_pixels) if media_type(data) == ICON_TYPE else limits.max_pixels
     try:
-        with _guarded(limits), Image.open(BytesIO(data), formats=_available()) as image:
+        with _guarded(most), closing(Image.open(BytesIO(data), formats=_available())) as image:
             _check_size(_header(image), limits)
             yield image
     except ImageError:
@@ -134,17 +136,17 @@ def _opened(data: bytes, limits: Limits) -> Iterator[Image.Image]:
     except UnidentifiedImageError:
         raise ImageError(f"not an image: {_content(data)}") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise ImageTooLargeError(f"the image claims more than {limits.max_pixels:,} pixels") from None
+        raise ImageTooLargeError(f"the image claims more than {most:,} pixels") from None
     except Exception as error:  # decoders raise a dozen kinds for a damaged file
         raise ImageError(f"cannot be decoded: {_sentence(error)}") from None
 
 
 @contextmanager
-def _guarded(limits: Limits) -> Iterator[None]:
+def _guarded(max_pixels: int) -> Iterator[None]:
     """Have Pillow itself refuse what is far too large, before a decoder of it is made."""
     with _PILLOW:
         before = Image.MAX_IMAGE_PIXELS
-        Image.MAX_IMAGE_PIXELS = limits.max_pixels
+        Image.MAX_IMAGE_PIXELS = max_pixels
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what a file's metadata lacks is no concern of ours

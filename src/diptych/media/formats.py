@@ -22,6 +22,7 @@ UNSUPPORTED_SUFFIXES: Mapping[str, str] = {
 
 UNKNOWN_TYPE = "application/octet-stream"
 SVG_TYPE = "image/svg+xml"
+ICON_TYPE = "image/x-icon"
 START_BYTES = 512
 """So many bytes of a file are enough to tell its media type, unless an SVG begins with a long comment."""
 
@@ -37,7 +38,7 @@ _SIGNATURES: Sequence[tuple[bytes, str]] = (
     (b"BM", "image/bmp"),
     *((mark, "image/tiff") for mark in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
     *((mark, "image/jp2") for mark in (b"\0\0\0\x0cjP  ", b"\xffO\xffQ")),
-    (b"\0\0\1\0", "image/x-icon"),
+    (b"\0\0\1\0", ICON_TYPE),
     *((f"P{digit}{space}".encode(), "image/x-portable-anymap") for digit in "123456f" for space in " \t\r\n\v\f"),
     (b"%!PS", "application/postscript"),
     (b"%PDF", "application/pdf"),

@@ -27,9 +27,12 @@ _LAYER_COST = 200
 _MOST_DEPTH = 64
 _MOST_RATIO = 50.0
 _MOST_EMBEDDED_PIXELS = 16_000_000
+_EMBEDDED_PIXELS_PER_COST = 1_600
+"""An embedded image is decoded each time that it is drawn."""
 _LAYERED = re.compile(r"opacity|mask|clip-path|mix-blend|pattern")
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([^'\")\s]+)")
 _FILTER_RULE = re.compile(r"(?<![\w-])filter\s*:[^;}]*;?")
+_EMBEDDED_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _EMBEDDED = re.compile(r"data:image/(png|jpe?g|gif|webp)\s*;\s*base64\s*,", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*\+?(\d*\.?\d+(?:[eE][-+]?\d+)?)\s*(px|pt|pc|mm|cm|in|em|ex)?\s*$")
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0, "em": 16.0, "ex": 8.0}
@@ -53,9 +56,9 @@ def draw_svg(data: bytes) -> ImageArray:
     width, height = _size(root)
     if max(width, height) > _MOST_RATIO * min(width, height):
         raise SvgError(f"the SVG claims a size of {width:g} × {height:g}; it is too narrow to be drawn")
-    _check_references(root)
+    embedded = _check_references(root)
     _remove_filters(root)
-    if _Cost(root).of(root) > _MOST_COST:
+    if _Cost(root, embedded).of(root) > _MOST_COST:
         raise SvgError("the SVG is too intricate to be drawn")
     try:
         drawn = resvg_py.svg_to_bytes(
@@ -112,7 +115,9 @@ def _size(root: ElementTree.Element) -> tuple[float, float]:
     return stated[0], stated[1]
 
 
-def _check_references(root: ElementTree.Element) -> None:
+def _check_references(root: ElementTree.Element) -> dict[ElementTree.Element, int]:
+    """Refuse references that lead out of the file; returns the pixels of each embedded image."""
+    pixels = {}
     for element in root.iter():
         if _local(element.tag) not in ("image", "feImage", "use"):
             continue
@@ -124,17 +129,19 @@ def _check_references(root: ElementTree.Element) -> None:
                 raise SvgError(
                     f"the SVG refers to something outside it ('{value.strip()[:60]}'), which is not followed"
                 )
-            _check_embedded(value.strip()[found.end() :])
+            pixels[element] = _embedded_pixels(value.strip()[found.end() :])
+    return pixels
 
 
-def _check_embedded(encoded: str) -> None:
+def _embedded_pixels(encoded: str) -> int:
     try:
-        with Image.open(BytesIO(b64decode(encoded))) as image:
+        with Image.open(BytesIO(b64decode(encoded)), formats=_EMBEDDED_FORMATS) as image:
             pixels = image.width * image.height
     except (binascii.Error, OSError, ValueError, Image.DecompressionBombError):
         raise SvgError("an image inside the SVG cannot be decoded") from None
     if pixels > _MOST_EMBEDDED_PIXELS:
         raise SvgError(f"an image inside the SVG claims {pixels:,} pixels")
+    return pixels
 
 
 def _remove_filters(root: ElementTree.Element) -> None:
@@ -151,9 +158,10 @@ def _remove_filters(root: ElementTree.Element) -> None:
 
 
 class _Cost:
-    """How much there is to draw once every reference is followed; elements that need a layer of their own cost more."""
+    """How much there is to draw once every reference is followed; layers and embedded images cost more than shapes."""
 
-    def __init__(self, root: ElementTree.Element) -> None:
+    def __init__(self, root: ElementTree.Element, embedded: dict[ElementTree.Element, int]) -> None:
+        self._embedded = embedded
         self._by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
         sheets = " ".join(element.text or "" for element in root.iter() if _local(element.tag) == "style")
         self._sheet_targets = set(_REFERENCE.findall(sheets))
@@ -172,7 +180,7 @@ class _Cost:
         if element.get("class") is not None:
             targets += [target for target in self._sheet_targets if self._draws(target)]
         layered = styled or _LAYERED.search(written) or _local(element.tag) in ("pattern", "mask")
-        cost = float(_LAYER_COST if layered else 1)
+        cost = float(_LAYER_COST if layered else 1) + self._embedded.get(element, 0) / _EMBEDDED_PIXELS_PER_COST
         for target in targets:
             if target in self._by_id:
                 cost += self.of(self._by_id[target])

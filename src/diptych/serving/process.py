@@ -1,7 +1,6 @@
 """Run a server: one process, or several that share a port; connections and descriptors are limited."""
 
 import asyncio
-import ctypes
 import os
 import shutil
 import socket
@@ -21,6 +20,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.server import ServerState
 
 from diptych._core.errors import ConfigError
+from diptych._core.processes import give_memory_back
 from diptych.search import Searcher
 from diptych.serving.app import create_app
 from diptych.serving.metrics import TOGETHER
@@ -28,7 +28,6 @@ from diptych.serving.settings import INDEX, SETTINGS, ServingSettings
 
 _FIGURES = "diptych-metrics-"
 _DAY_S = 86_400
-_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 4 * 2**20
 """How glibc calls the size from which memory is taken from the system, and given back to it, block by block."""
 _APPLICATION = "diptych.serving.process:app_from_environment"
 
@@ -93,17 +92,6 @@ def server_options(settings: ServingSettings) -> dict[str, Any]:
         "proxy_headers": settings.trust_proxy is not None,
         "forwarded_allow_ips": settings.trust_proxy,
     }
-
-
-def give_memory_back() -> None:
-    """Have the C library return large blocks to the system as soon as they are free.
-
-    It otherwise learns from the first large image to keep such blocks, in pieces that fit nothing else.
-    """
-    try:
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
-    except (AttributeError, OSError, TypeError):  # another C library, which has its own ways
-        return
 
 
 def app_from_environment() -> FastAPI:

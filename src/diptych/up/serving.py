@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import uvicorn
 
 from diptych._core.errors import ConfigError, DataError
+from diptych._core.processes import give_memory_back
 from diptych.search import NewItem, Searcher
 from diptych.serving import ServingSettings, create_app
 from diptych.serving.errors import Problem
-from diptych.serving.process import give_memory_back, server_options
+from diptych.serving.process import server_options
 from diptych.serving.service import SearchService
 
 T = TypeVar("T")
