@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from diptych.experiments.curve import plot
+from diptych.experiments import curve
 from diptych.methods import registry
 from experiments import curve_fakes
 from experiments.fakes import fits
@@ -41,7 +41,7 @@ def test_it_prints_tables_and_says_where_the_drawing_is(diptych, tmp_path, count
 @pytest.fixture
 def undrawn(monkeypatch):
     """Leave out what takes a second and has tests of its own."""
-    monkeypatch.setattr(plot, "write_plots", lambda folder, results: None)
+    monkeypatch.setattr(curve, "write_plots", lambda folder, results: None)
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -8,7 +8,7 @@ import pytest
 import synthetic
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import ModalityRows, Protocol
-from diptych.experiments import Recipe, Watcher, compare_methods, evaluate_model, label_curve
+from diptych.experiments import Callbacks, Recipe, compare_methods, evaluate_model, label_curve
 from diptych.experiments import run_store as run_store_module
 from diptych.methods import registry
 from diptych.methods.model_folder import load_model
@@ -23,7 +23,7 @@ def both():
     return Recipe(methods=("steady", "seeded"), seeds=(0, 1, 2))
 
 
-class Diary(Watcher):
+class Diary(Callbacks):
     """Writes down what it is told."""
 
     def __init__(self):
@@ -94,7 +94,7 @@ def test_what_is_finished_is_not_fitted_again(both, tmp_path, counts_dataset, lo
     first = compare_methods(counts_dataset, both, tmp_path)
     assert fits(log) == ["steady", "seeded0", "seeded1", "seeded2"]
     diary = Diary()
-    second = compare_methods(counts_dataset, both, tmp_path, watcher=diary)
+    second = compare_methods(counts_dataset, both, tmp_path, callbacks=diary)
     assert len(fits(log)) == 4
     assert {event[0] for event in diary.events} == {"kept"}
     assert second == first
@@ -116,7 +116,7 @@ def test_fresh_fits_again(tmp_path, counts_dataset, log):
 def test_other_inputs_are_fitted_again_and_it_is_said_why(tmp_path, counts_dataset, dense_dataset, log, monkeypatch):
     def events(dataset, **changes):
         diary = Diary()
-        compare_methods(dataset, Recipe(methods=("steady",), **changes), tmp_path, watcher=diary)
+        compare_methods(dataset, Recipe(methods=("steady",), **changes), tmp_path, callbacks=diary)
         return diary.events[0]
 
     assert events(counts_dataset) == ("started", "steady", None)
@@ -134,7 +134,7 @@ def test_other_inputs_are_fitted_again_and_it_is_said_why(tmp_path, counts_datas
 def test_one_failure_does_not_stop_the_others_and_is_tried_again(tmp_path, counts_dataset, log, monkeypatch):
     recipe = Recipe(methods=("failing", "crashing", "absent", "steady"), seeds=(0, 1))
     diary = Diary()
-    results = compare_methods(counts_dataset, recipe, tmp_path, watcher=diary)
+    results = compare_methods(counts_dataset, recipe, tmp_path, callbacks=diary)
     assert list(results["methods"]) == ["steady"]
     assert results["failures"]["failing"] == "the <b>matrix</b> is singular; choose a ridge."
     assert results["failures"]["crashing"] == "ZeroDivisionError: division by zero"
@@ -157,14 +157,14 @@ def test_everything_may_fail(tmp_path, counts_dataset):
 def test_results_and_report_are_there_after_every_run(tmp_path, counts_dataset):
     seen = []
 
-    class Reader(Watcher):
+    class Reader(Callbacks):
         def started(self, run, because):
             if (tmp_path / "results.json").exists():
                 results = json.loads((tmp_path / "results.json").read_text())
                 partial = "Partial report" in (tmp_path / "report.html").read_text()
                 seen.append((list(results["methods"]), results["pending"], partial))
 
-    compare_methods(counts_dataset, Recipe(methods=("steady", "seeded"), seeds=(0, 1)), tmp_path, watcher=Reader())
+    compare_methods(counts_dataset, Recipe(methods=("steady", "seeded"), seeds=(0, 1)), tmp_path, callbacks=Reader())
     assert seen == [
         (["steady"], ["seeded seed 0", "seeded seed 1"], True),
         (["steady", "seeded"], ["seeded seed 1"], True),
@@ -210,9 +210,9 @@ def with_identity(monkeypatch):
 
 def test_a_comparison_of_all_methods_leaves_out_what_the_data_do_not_suit(with_identity, tmp_path, counts_dataset):
     told = []
-    watcher = Watcher()
-    watcher.left_out = lambda method, reason: told.append((method, reason))
-    results = compare_methods(counts_dataset, Recipe(), tmp_path / "r", watcher=watcher)
+    callbacks = Callbacks()
+    callbacks.left_out = lambda method, reason: told.append((method, reason))
+    results = compare_methods(counts_dataset, Recipe(), tmp_path / "r", callbacks=callbacks)
     assert list(results["methods"]) == ["steady"]
     assert results["failures"] == {}
     assert told == list(results["left_out"].items())

@@ -6,8 +6,7 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import Protocol, training_data
-from diptych.experiments import Recipe, Watcher, compare_methods, evaluate_model, label_curve
-from diptych.experiments.curve import plot
+from diptych.experiments import Callbacks, Recipe, compare_methods, curve, evaluate_model, label_curve
 from diptych.methods import registry
 from experiments import curve_fakes
 from experiments.fakes import fits
@@ -25,7 +24,7 @@ def curve_registry(fake_registry, monkeypatch):
 def drawn(monkeypatch):
     """Drawings have tests of their own and take a second each; here they are only noted."""
     noted = []
-    monkeypatch.setattr(plot, "write_plots", lambda folder, results: noted.append((folder, results)))
+    monkeypatch.setattr(curve, "write_plots", lambda folder, results: noted.append((folder, results)))
     return noted
 
 
@@ -146,7 +145,7 @@ def test_what_is_finished_is_kept_and_a_new_count_is_all_that_is_fitted(tmp_path
 def test_the_plan_is_told_once_and_runs_say_their_count(tmp_path, counts_dataset):
     told = []
 
-    class Diary(Watcher):
+    class Diary(Callbacks):
         def planned(self, runs):
             told.append([run.name for run in runs])
 
@@ -155,7 +154,7 @@ def test_the_plan_is_told_once_and_runs_say_their_count(tmp_path, counts_dataset
             told.append((run.name, content.get("pending")))
 
     recipe = Recipe(methods=("steady", "label-free"), seeds=(0, 1))
-    label_curve(counts_dataset, recipe, tmp_path, ["all", 1], watcher=Diary())
+    label_curve(counts_dataset, recipe, tmp_path, ["all", 1], callbacks=Diary())
     varying = ["steady seed 0, 1 label per class", "steady seed 1, 1 label per class", "steady, all labels"]
     pending = [None, ["labels-1", "labels-all"], ["labels-1", "labels-all"], ["labels-all"]]
     names = ["label-free", *varying]

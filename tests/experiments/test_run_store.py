@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from diptych.experiments import Recipe, evaluate_model, plan
-from diptych.experiments.run_store import FinishedRun, RunStore, inputs_of
-from diptych.experiments.score_files import read_scores, write_scores
+from diptych.experiments.run_store import FinishedRun, RunStore, inputs_of, read_scores, write_scores
 from diptych.methods.model_folder import load_model
 
 

@@ -2,13 +2,14 @@
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
-
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from diptych._core.errors import ConfigError
 from diptych._core.files import atomic_file
+from diptych._core.optional import optional_package
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Told apart by everybody."""
@@ -19,12 +20,29 @@ _FORMATS: dict[str, dict[str, Any]] = {
 }
 
 
+def new_figure(**options: Any) -> "Figure":  # noqa: ANN401 - as Matplotlib has them
+    """Make an empty figure.
+
+    Raises:
+        ConfigError: when Matplotlib is not installed; the message names the extra.
+    """
+    figure: Figure = optional_package("matplotlib.figure", "drawing", "plots").Figure(**options)
+    return figure
+
+
 def drawing_style() -> AbstractContextManager[None]:
-    """Draw and save inside it: ids from a fixed salt, letters as shapes, and no name read as a formula."""
-    return rc_context({"svg.hashsalt": "diptych", "svg.fonttype": "path", "text.parse_math": False, "font.size": 9})
+    """Draw and save inside it: ids from a fixed salt, letters as shapes, and no name read as a formula.
+
+    Raises:
+        ConfigError: when Matplotlib is not installed; the message names the extra.
+    """
+    style: AbstractContextManager[None] = optional_package("matplotlib", "drawing", "plots").rc_context(
+        {"svg.hashsalt": "diptych", "svg.fonttype": "path", "text.parse_math": False, "font.size": 9}
+    )
+    return style
 
 
-def save_drawing(figure: Figure, path: Path) -> None:
+def save_drawing(figure: "Figure", path: Path) -> None:
     """Write a drawing, whole or not at all, in the format that its name ends with: .svg or .png."""
     kind = path.suffix.removeprefix(".").lower()
     if kind not in _FORMATS:

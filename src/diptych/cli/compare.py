@@ -76,7 +76,7 @@ def compare(
 def run_comparison(dataset: Dataset, recipe: Recipe, out: Path, *, fresh: bool = False, as_json: bool = False) -> None:
     """Compare with a display, print the table and say by the exit status whether a method failed."""
     run_watched(
-        lambda display: compare_methods(dataset, recipe, out, fresh=fresh, watcher=display),
+        lambda display: compare_methods(dataset, recipe, out, fresh=fresh, callbacks=display),
         print_results,
         kept=("report", out / "report.html"),
         failed=lambda results: results["failures"],

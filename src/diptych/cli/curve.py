@@ -24,7 +24,7 @@ from diptych.cli.options import (
 )
 from diptych.cli.watched import methods_named, named, run_watched
 from diptych.data import Dataset, Protocol
-from diptych.experiments import Recipe, Watcher, label_curve
+from diptych.experiments import Callbacks, Recipe, label_curve
 from diptych.experiments.recipe import with_params
 
 
@@ -68,9 +68,9 @@ def curve(
     chosen = with_params(recipe, split_method_settings(settings or []))
     counts, opened = split_names(labels_per_class), Dataset.open(dataset)
 
-    def run(display: Watcher) -> dict[str, Any]:
+    def run(display: Callbacks) -> dict[str, Any]:
         return label_curve(
-            opened, chosen, out, counts, compare_propagation=compare_propagation, fresh=fresh, watcher=display
+            opened, chosen, out, counts, compare_propagation=compare_propagation, fresh=fresh, callbacks=display
         )
 
     run_watched(

@@ -9,14 +9,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from diptych._core.progress import show_seconds
 from diptych.cli.work_display import TimeLeft
-from diptych.experiments import Run, Watcher, show_seconds
+from diptych.experiments import Callbacks, Run
 from diptych.methods.fit_stages import stage_in_words, validation_figures
 
 _QUIET_SECONDS = 15.0
 
 
-class PlainDisplay(Watcher):
+class PlainDisplay(Callbacks):
     """One line for everything that happens, and now and then one for a stage that takes long."""
 
     def __init__(self, console: Console) -> None:

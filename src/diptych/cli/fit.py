@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from diptych._core.errors import DataError
+from diptych._core.progress import show_seconds
 from diptych.cli.display import display_for
 from diptych.cli.literals import split_names, split_settings
 from diptych.cli.options import (
@@ -27,7 +28,7 @@ from diptych.cli.options import (
 )
 from diptych.cli.saying import say
 from diptych.data import Dataset, Protocol
-from diptych.experiments import Recipe, fit_one, show_seconds
+from diptych.experiments import Recipe, fit_one
 from diptych.methods import Method, method_class
 from diptych.methods.label_use import lacks_labels
 from diptych.methods.model_folder import save_model

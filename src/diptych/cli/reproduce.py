@@ -54,7 +54,7 @@ def reproduce(
             methods=names,
             params=split_method_settings(settings or []),
             note=note,
-            watcher=display,
+            callbacks=display,
         ),
         _print_verdicts,
         kept=("page", out / "reproduction.md"),

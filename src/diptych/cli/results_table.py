@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from diptych.experiments import show_seconds
-from diptych.experiments.measured_spaces import space_notes
+from diptych._core.progress import show_seconds
+from diptych.experiments.relevance import space_notes
 
 _WIDE = 152
 _MOST_DIRECTIONS = 2  # beyond that only averages fit a terminal; the report has the rest

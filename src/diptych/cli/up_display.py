@@ -6,11 +6,10 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from diptych._core.progress import Progress
+from diptych._core.progress import Progress, show_seconds
 from diptych.cli.ingest_display import show_understanding
 from diptych.cli.saying import say
 from diptych.cli.work_display import work_display_for
-from diptych.experiments import show_seconds
 from diptych.ingest import Ingested, Problem, understanding_of
 from diptych.methods import Method
 from diptych.search import Built

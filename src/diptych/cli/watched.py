@@ -13,7 +13,7 @@ from diptych._core.errors import ConfigError
 from diptych.cli.display import display_for
 from diptych.cli.literals import split_names
 from diptych.cli.tables import output_console
-from diptych.experiments.watching import Watcher
+from diptych.experiments.compare import Callbacks
 
 
 def named(option: str, text: str) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def methods_named(text: str) -> tuple[str, ...]:
 
 
 def run_watched(
-    work: Callable[[Watcher], dict[str, Any]],
+    work: Callable[[Callbacks], dict[str, Any]],
     show: Callable[[Mapping[str, Any], Console], None],
     kept: tuple[str, Path],
     failed: Callable[[Mapping[str, Any]], Iterable[str]],

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from diptych.experiments import show_seconds
+from diptych._core.progress import show_seconds
 
 _QUIET_SECONDS = 15.0
 _LEAST_KNOWN_S, _LEAST_LEFT_S = 1.0, 3.0

@@ -1,36 +1,55 @@
-"""Experiments: many methods on one dataset, and the report of it."""
+"""Experiments: many methods on one dataset, label curves, reproductions, and their reports."""
 
-from diptych.experiments.compare import compare_methods
-from diptych.experiments.curve import label_curve
-from diptych.experiments.evaluate_model import ModelScores, evaluate_model
-from diptych.experiments.judging import RELEVANCES, Relevance
-from diptych.experiments.planning import Run, plan
-from diptych.experiments.probe import Probed, probe_features
-from diptych.experiments.recipe import Recipe, load_recipe
-from diptych.experiments.report import render_report, show_seconds
-from diptych.experiments.reproduce import STUDIES, Study, reproduce_study
-from diptych.experiments.single import fit_one, model_block
-from diptych.experiments.watching import Watcher
+from typing import TYPE_CHECKING
+
+from diptych._core.optional import lazy_exports
+
+if TYPE_CHECKING:
+    from diptych.experiments.compare import Callbacks, compare_methods, fit_one
+    from diptych.experiments.curve import label_curve
+    from diptych.experiments.model_scores import ModelScores, evaluate_model
+    from diptych.experiments.probe import Probed, probe_features
+    from diptych.experiments.recipe import Recipe, Run, load_recipe, plan, with_params
+    from diptych.experiments.relevance import RELEVANCES, Relevance
+    from diptych.experiments.report import render_report
+    from diptych.experiments.reproduce import STUDIES, Study, reproduce_study
+    from diptych.experiments.score_blocks import model_block, plain_json
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "compare": ["Callbacks", "compare_methods", "fit_one"],
+        "curve": ["label_curve"],
+        "model_scores": ["ModelScores", "evaluate_model"],
+        "probe": ["Probed", "probe_features"],
+        "recipe": ["Recipe", "Run", "load_recipe", "plan", "with_params"],
+        "relevance": ["RELEVANCES", "Relevance"],
+        "report": ["render_report"],
+        "reproduce": ["STUDIES", "Study", "reproduce_study"],
+        "score_blocks": ["model_block", "plain_json"],
+    },
+)
 
 __all__ = [
     "RELEVANCES",
     "STUDIES",
+    "Callbacks",
     "ModelScores",
     "Probed",
     "Recipe",
     "Relevance",
     "Run",
     "Study",
-    "Watcher",
     "compare_methods",
     "evaluate_model",
     "fit_one",
     "label_curve",
     "load_recipe",
     "model_block",
+    "plain_json",
     "plan",
     "probe_features",
     "render_report",
     "reproduce_study",
-    "show_seconds",
+    "with_params",
 ]

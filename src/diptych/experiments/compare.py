@@ -1,24 +1,78 @@
-"""Fit and score many methods on one dataset; whatever is finished survives a kill and is not done twice."""
+"""Fit and score many methods on one dataset; finished runs survive a kill and are not repeated."""
 
-import fcntl
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych._core.files import write_json, write_text
+from diptych._core.locks import file_lock
 from diptych.data import Dataset
-from diptych.experiments.evaluate_model import evaluate_model
-from diptych.experiments.markdown import render_markdown
-from diptych.experiments.planning import Run, plan, suited
-from diptych.experiments.recipe import Recipe
-from diptych.experiments.report import render_report
+from diptych.experiments.model_scores import evaluate_model
+from diptych.experiments.recipe import Recipe, Run, plan, suited
+from diptych.experiments.report import render_markdown, render_report
 from diptych.experiments.results import Tally
 from diptych.experiments.run_store import FinishedRun, RunStore, inputs_of
-from diptych.experiments.watching import Watcher
+from diptych.methods.base import Method
+
+
+class Callbacks:
+    """Called with every run as it happens; these do nothing, and displays override what they show."""
+
+    def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
+        """What the runs need is being made, and has come this far."""
+
+    def planned(self, runs: Sequence[Run]) -> None:
+        """These runs will be done, in this order."""
+
+    def left_out(self, method: str, reason: str) -> None:
+        """A method takes no part, because it cannot be fitted on such data."""
+
+    def started(self, run: Run, because: str | None) -> None:
+        """A run is being fitted; `because` says why a stored one does not serve, if there is one."""
+
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+        """A run has come this far."""
+
+    def finished(self, run: Run, average_map: float, seconds: float) -> None:
+        """A run was fitted and scored."""
+
+    def kept(self, run: Run, average_map: float) -> None:
+        """A run was finished before and is taken from disk."""
+
+    def failed(self, run: Run, reason: str) -> None:
+        """A run failed; the others go on."""
+
+
+class PartCallbacks(Callbacks):
+    """Pass on what happens in one part of a larger experiment, whose plan was announced as a whole."""
+
+    def __init__(self, inner: Callbacks, part: str) -> None:
+        self._inner = inner
+        self._part = part
+
+    def started(self, run: Run, because: str | None) -> None:
+        """Pass it on."""
+        self._inner.started(run.in_part(self._part), because)
+
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+        """Pass it on."""
+        self._inner.stage(run.in_part(self._part), stage, done, total, figures)
+
+    def finished(self, run: Run, average_map: float, seconds: float) -> None:
+        """Pass it on."""
+        self._inner.finished(run.in_part(self._part), average_map, seconds)
+
+    def kept(self, run: Run, average_map: float) -> None:
+        """Pass it on."""
+        self._inner.kept(run.in_part(self._part), average_map)
+
+    def failed(self, run: Run, reason: str) -> None:
+        """Pass it on."""
+        self._inner.failed(run.in_part(self._part), reason)
 
 
 @dataclass(frozen=True)
@@ -28,7 +82,7 @@ class _Bench:
     dataset: Dataset
     recipe: Recipe
     store: RunStore
-    watcher: Watcher
+    callbacks: Callbacks
     fresh: bool
 
     @property
@@ -38,7 +92,7 @@ class _Bench:
 
 
 def compare_methods(
-    dataset: Dataset, recipe: Recipe, out: str | Path, *, fresh: bool = False, watcher: Watcher | None = None
+    dataset: Dataset, recipe: Recipe, out: str | Path, *, fresh: bool = False, callbacks: Callbacks | None = None
 ) -> dict[str, Any]:
     """Run a recipe on a dataset and keep every finished run, `results.json`, `results.md` and `report.html`.
 
@@ -51,7 +105,7 @@ def compare_methods(
         recipe: methods, seeds, protocol and parameters.
         out: the report's folder; runs that are already there with the same inputs are kept.
         fresh: fit everything again.
-        watcher: told what happens.
+        callbacks: told what happens.
 
     Returns:
         The content of `results.json`.
@@ -63,11 +117,11 @@ def compare_methods(
     folder, runs = Path(out), plan(recipe)
     tally = Tally(dataset, recipe, runs, left_out)
     with locked(folder):
-        bench = _Bench(dataset, recipe, RunStore(folder / "runs"), watcher or Watcher(), fresh)
+        bench = _Bench(dataset, recipe, RunStore(folder / "runs"), callbacks or Callbacks(), fresh)
         bench.store.sweep()
-        bench.watcher.planned(runs)
+        bench.callbacks.planned(runs)
         for name, reason in left_out.items():
-            bench.watcher.left_out(name, reason)
+            bench.callbacks.left_out(name, reason)
         for run in runs:
             outcome = _run(bench, run)
             if isinstance(outcome, FinishedRun):
@@ -89,13 +143,13 @@ def _run(bench: _Bench, run: Run) -> FinishedRun | str:
         inputs = inputs_of(run, bench.dataset, bench.recipe.split, bench.modalities)
         stored = None if bench.fresh else bench.store.look_up(run, inputs)
         if isinstance(stored, FinishedRun):
-            bench.watcher.kept(run, stored.scores.average_map)
+            bench.callbacks.kept(run, stored.scores.average_map)
             return stored
-        bench.watcher.started(run, stored)
+        bench.callbacks.started(run, stored)
         return _fit_and_score(bench, run, inputs)
     except Exception as error:  # whatever one method does, the others are to finish
         reason = str(error) if isinstance(error, DiptychError) else f"{type(error).__name__}: {error}"
-        bench.watcher.failed(run, reason)
+        bench.callbacks.failed(run, reason)
         return reason
 
 
@@ -103,29 +157,37 @@ def _fit_and_score(bench: _Bench, run: Run, inputs: Mapping[str, Any]) -> Finish
     started = time.perf_counter()
 
     def report(stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
-        bench.watcher.stage(run, stage, done, total, figures)
+        bench.callbacks.stage(run, stage, done, total, figures)
 
     method = run.create().fit(bench.dataset, run.protocol, modalities=bench.modalities, progress=report)
     report("scoring", 0, 1)
     scores = evaluate_model(method, bench.dataset, bench.recipe.split)
     finished = bench.store.write(run, inputs, method, scores)
-    bench.watcher.finished(run, scores.average_map, time.perf_counter() - started)
+    bench.callbacks.finished(run, scores.average_map, time.perf_counter() - started)
     return finished
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a report's folder alone; the system lets go of it however the process ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("w")
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from None
-    with file:
+    """Hold a report's folder alone, or refuse at once."""
+    with ExitStack() as held:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(
-                f"{folder} is being written by another comparison; wait or choose another folder."
-            ) from None
+            alone = held.enter_context(file_lock(folder / ".lock", timeout_s=0))
+        except OSError as error:
+            raise DataError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from None
+        if not alone:
+            raise DataError(f"{folder} is being written by another comparison; wait or choose another folder.")
         yield
+
+
+def fit_one(dataset: Dataset, recipe: Recipe, callbacks: Callbacks | None = None) -> Method:
+    """Fit the first run of a recipe."""
+    run, seen = plan(recipe)[0], callbacks or Callbacks()
+    if run.problem is not None:
+        raise ConfigError(run.problem)
+
+    def report(stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
+        seen.stage(run, stage, done, total, figures)
+
+    seen.started(run, None)
+    return run.create().fit(dataset, run.protocol, modalities=recipe.modalities, progress=report)

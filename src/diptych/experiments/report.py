@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, made from the content of `results.json`."""
+"""Render a comparison's results: `report.html`, one file that needs nothing else, and a table as Markdown."""
 
 import json
 from collections.abc import Mapping
@@ -7,9 +7,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from diptych.experiments.measured_spaces import space_notes
-from diptych.experiments.monitoring import monitored_charts
-from diptych.experiments.plots import BarChart, LineChart, bar_chart, line_chart
+from diptych._core.markdown import escape, table
+from diptych._core.progress import show_seconds
+from diptych.experiments.charts import BarChart, LineChart, bar_chart, line_chart
+from diptych.experiments.relevance import space_notes
+from diptych.experiments.training_charts import monitored_charts
 
 _ALPHA = 0.05
 
@@ -61,12 +63,13 @@ def _environment() -> Environment:
     return environment
 
 
-def show_seconds(value: float) -> str:
-    """A duration for a table."""
-    if value < 60:
-        return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
-    minutes = round(value / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+def show_p(p: float) -> str:
+    """A p-value in words.
+
+    >>> show_p(0.0002), show_p(0.0412)
+    ('p < 0.001', 'p = 0.041')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def _best(results: Mapping[str, Any], columns: list[str]) -> dict[tuple[str, str], str]:
@@ -94,9 +97,8 @@ def _verdict(results: Mapping[str, Any], name: str) -> dict[str, str]:
     found = results["comparisons"]["against_best"][name]
     low, high = found["difference_ci95"]
     p = found["p_holm"]
-    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     same = "" if p < _ALPHA else "≈ "
-    return {"text": f"{same}{found['difference']:+.3f}", "detail": f"{low:+.3f} to {high:+.3f}, {shown}"}
+    return {"text": f"{same}{found['difference']:+.3f}", "detail": f"{low:+.3f} to {high:+.3f}, {show_p(p)}"}
 
 
 def _bars(results: Mapping[str, Any], directions: list[str]) -> list[BarChart]:
@@ -137,3 +139,48 @@ def _class_tables(results: Mapping[str, Any], directions: list[str]) -> list[dic
         if labels:
             tables.append({"direction": direction, "labels": labels, "values": values, "highest": highest})
     return tables
+
+
+def render_markdown(results: Mapping[str, Any]) -> str:
+    """One row a method: MAP with its interval per direction and on average, MAP@50, MRR, z-scored MAP."""
+    directions = [name for name in results["chance"] if "->" in name]
+    columns = [*directions, "average"]
+    heads = [f"{name.replace('->', ' → ')} MAP (95 %)" for name in columns]
+    lines = [
+        f"# {escape(results['dataset']['name'])}, split {results['split']}",
+        "",
+        f"Dataset `{results['dataset']['fingerprint']}`. Training saw: {results['protocol']['words']}. "
+        f"A random ranking has MAP {results['chance']['map']:.3f}, MAP@50 {results['chance']['map@50']:.3f} and MRR "
+        f"{_score(results['chance']['mrr'])}. MRR is the mean reciprocal rank of an item's own partner.",
+        "",
+    ]
+    heads += ["average MAP@50", "± seeds", "average MRR (95 %)", "average MAP, z-scored embeddings"]
+    rows = []
+    for name, block in results["methods"].items():
+        cells = [
+            f"{block[c]['map']:.3f} ({block[c]['map_ci95'][0]:.3f}–{block[c]['map_ci95'][1]:.3f})" for c in columns
+        ]
+        spread = block["average"]["map_std_over_seeds"]
+        cells += [
+            f"{block['average']['map@50']:.3f}",
+            "–" if spread is None or block["deterministic"] else f"{spread:.3f}",
+            _partner(block["instance"].get("average")),
+            f"{block['znorm']['average']['map']:.3f}",
+        ]
+        rows.append([f"`{escape(name)}`", *cells, block["saw"]])
+    lines += table(["method", *heads, "saw"], rows, numbers=heads)
+    lines += [f"\n{escape(note)}." for note in space_notes(results)]
+    lines += [f"\n`{escape(name)}` was left out: {escape(why)}." for name, why in results.get("left_out", {}).items()]
+    lines += [f"\n`{escape(name)}` failed: {escape(reason)}" for name, reason in results["failures"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _partner(average: Mapping[str, Any] | None) -> str:
+    if average is None:
+        return "–"
+    low, high = average["mean_reciprocal_rank_ci95"]
+    return f"{average['mean_reciprocal_rank']:.3f} ({low:.3f}–{high:.3f})"
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

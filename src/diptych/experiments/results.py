@@ -1,19 +1,21 @@
-"""The result of an experiment so far, as the dictionary that becomes `results.json`."""
+"""Collect finished runs into the dictionary that becomes `results.json`."""
 
+import os
+import platform
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from diptych._core.arrays import Floats
 from diptych.data import Dataset, Partition, Protocol
-from diptych.experiments.averaging import item_scores
-from diptych.experiments.blocks import fit_block, merged_directions, plain_json, score_blocks
-from diptych.experiments.comparisons import Comparisons
-from diptych.experiments.environment import describe_environment
-from diptych.experiments.judging import chance_levels, judge, partner_chance
-from diptych.experiments.planning import Run
-from diptych.experiments.recipe import Recipe
+from diptych.evaluation import Comparison, compare, holm
+from diptych.experiments.recipe import Recipe, Run
+from diptych.experiments.relevance import chance_levels, judge, partner_chance
 from diptych.experiments.run_store import FinishedRun
+from diptych.experiments.score_blocks import fit_block, item_scores, merged_directions, plain_json, score_blocks
 
 
 class Tally:
@@ -130,3 +132,74 @@ def _describe_protocol(recipe: Recipe) -> dict[str, Any]:
         seeds = ", ".join(map(str, recipe.seeds))
         words = words.replace(f"(seed {protocol.seed})", f"(seed{'s' * (len(recipe.seeds) > 1)} {seeds})")
     return content | {"seeds": list(recipe.seeds), "words": words}
+
+
+class Comparisons:
+    """Compare with the best method, remembering answers, because a report is written after every run."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes, bytes], Comparison] = {}
+
+    def against_best(self, scores: Mapping[str, Floats]) -> dict[str, Any]:
+        """Test every method against the one with the highest mean.
+
+        Args:
+            scores: one number per item for each method, items in the same order; the mean is what is compared.
+
+        Returns:
+            The best method's name, and for each other one the difference to it (negative), its 95% interval, and
+            the p-value of a paired sign-flip test, alone and corrected for the number of tests (Holm).
+        """
+        if not scores:
+            return {"best": None, "measure": "average map", "test": _TEST, "against_best": {}}
+        best = max(scores, key=lambda name: float(scores[name].mean()))
+        found = {name: self._compare(name, each, scores[best]) for name, each in scores.items() if name != best}
+        corrected = holm([each.p_value for each in found.values()])
+        against = {
+            name: each.to_json() | {"p_holm": p} for (name, each), p in zip(found.items(), corrected, strict=True)
+        }
+        return {"best": best, "measure": "average map", "test": _TEST, "against_best": against}
+
+    def _compare(self, name: str, scores: Floats, best: Floats) -> Comparison:
+        key = (name, scores.tobytes(), best.tobytes())
+        if key not in self._known:
+            self._known[key] = compare(scores, best)
+        return self._known[key]
+
+
+_TEST = "paired sign-flip test over items, two-sided; p_holm is corrected for the number of comparisons (Holm)"
+
+
+_PACKAGES = ("diptych", "numpy", "scipy", "scikit-learn", "pyarrow", "torch")
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions of Python and of the packages that compute, and the machine's kind, without any name of it."""
+    return {
+        "versions": {"python": platform.python_version()} | _versions(),
+        "machine": {
+            "system": platform.system(),
+            "architecture": platform.machine(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+        },
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or "unknown"

@@ -1,22 +1,25 @@
-"""Finished runs on disk: `runs/<method>/<seed>/` holds the model, its scores and what they were made from."""
+"""Keep finished runs on disk: `runs/<method>/<seed>/` holds the model, its scores and what they were made from."""
 
 import hashlib
 import json
 import shutil
+import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from diptych._core.code_version import code_version
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, read_json, write_json
 from diptych._core.state import pack, unpack
 from diptych.data import Dataset
-from diptych.experiments.evaluate_model import ModelScores
-from diptych.experiments.planning import Run
-from diptych.experiments.score_files import read_scores, write_scores
+from diptych.evaluation import DirectionScores, InstanceScores
+from diptych.experiments.model_scores import ModelScores
+from diptych.experiments.recipe import Run
 from diptych.methods.base import Method
 from diptych.methods.model_folder import save_model
 
@@ -50,7 +53,7 @@ def inputs_of(run: Run, dataset: Dataset, split: str, modalities: tuple[str, ...
         "split": split,
         "version of diptych": version("diptych"),
         "method's code": code_version(type(method).__module__),
-        "evaluation's code": code_version("diptych.experiments.evaluate_model"),
+        "evaluation's code": code_version("diptych.experiments.model_scores"),
     }
     plain: dict[str, Any] = json.loads(json.dumps(content))  # tuples become lists, as they will on disk
     return plain
@@ -99,3 +102,46 @@ class RunStore:
         """Remove what a killed process left half-written."""
         for leftover in self.folder.glob("*/.*"):
             shutil.rmtree(leftover, ignore_errors=True)
+
+
+T = TypeVar("T", DirectionScores, InstanceScores)
+
+
+def write_scores(folder: Path, scores: ModelScores) -> None:
+    """Write all scores, per query and direction, into a folder."""
+    content = _shallow(scores) | {
+        "directions": {name: _shallow(each) for name, each in scores.directions.items()},
+        "normalised": {name: _shallow(each) for name, each in scores.normalised.items()},
+        "instance": {name: _shallow(each) for name, each in scores.instance.items()},
+    }
+    body, arrays = pack(content)
+    with (folder / "scores.npz").open("wb") as file:
+        np.savez_compressed(file, *arrays.values())
+    write_json(folder / "scores.json", {"arrays": list(arrays), "scores": body})
+
+
+def read_scores(folder: Path) -> ModelScores:
+    """Read what `write_scores` wrote.
+
+    Raises:
+        DataError: when a file is missing or broken.
+    """
+    body = read_json(folder / "scores.json")
+    try:
+        with np.load(folder / "scores.npz", allow_pickle=False) as stored:
+            arrays = {name: stored[f"arr_{number}"] for number, name in enumerate(body["arrays"])}
+        content = unpack(body["scores"], arrays)
+        content["directions"] = _build(DirectionScores, content["directions"])
+        content["normalised"] = _build(DirectionScores, content["normalised"])
+        content["instance"] = _build(InstanceScores, content["instance"])
+        return ModelScores(**content)
+    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"the scores in {folder} cannot be read ({error}).") from None
+
+
+def _shallow(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass of scores
+    return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+def _build(kind: type[T], content: Mapping[str, Mapping[str, Any]]) -> dict[str, T]:
+    return {name: kind(**each) for name, each in content.items()}

@@ -7,7 +7,7 @@ from diptych._core.errors import DataError
 from diptych._core.files import read_json
 from diptych.data import Dataset, Protocol
 from diptych.experiments import evaluate_model, model_block
-from diptych.experiments.blocks import plain_json
+from diptych.experiments.score_blocks import plain_json
 from diptych.export.card_page import limits
 from diptych.export.pipeline_export import OF_THE_MACHINE, without_folders
 from diptych.methods import Method, entry, load_model, model_fingerprint, names

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import synthetic
 from diptych.experiments.reproduce.inputs import compare_inputs
-from diptych.experiments.reproduce.lineup import row_of
-from diptych.experiments.reproduce.studies import STUDIES, PaperInput, Study
+from diptych.experiments.reproduce.studies import STUDIES, PaperInput, Study, row_of
 
 SAME = replace(
     STUDIES["wikipedia"],

@@ -9,10 +9,10 @@ import pytest
 import synthetic
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import write_dataset
-from diptych.experiments import Watcher, reproduce_study
-from diptych.experiments.reproduce import opening, render_page
+from diptych.experiments import Callbacks, reproduce_study
+from diptych.experiments.reproduce import inputs, render_page
 from diptych.experiments.reproduce.studies import STUDIES
-from diptych.experiments.score_files import read_scores
+from diptych.experiments.run_store import read_scores
 from experiments.fakes import fits
 
 HAND, CONVOLUTIONAL = (part.name for part in STUDIES["rsicd"].parts)
@@ -72,7 +72,7 @@ def test_no_claim_is_judged_by_figures_of_another_dataset(done):
 
 
 def test_runs_are_told_apart_by_their_description(described, tmp_path):
-    class Diary(Watcher):
+    class Diary(Callbacks):
         def __init__(self):
             self.announced, self.seen = [], []
 
@@ -83,12 +83,12 @@ def test_runs_are_told_apart_by_their_description(described, tmp_path):
             self.seen.append(run.name)
 
     diary = Diary()
-    reproduce_study("rsicd", tmp_path / "o", data=described, seeds=(0,), methods=("cdmlmr",), watcher=diary)
+    reproduce_study("rsicd", tmp_path / "o", data=described, seeds=(0,), methods=("cdmlmr",), callbacks=diary)
     assert diary.announced == [
-        f"cdmlmr ({HAND}) seed 0",
-        f"cdmlmr ({HAND}, transductive) seed 0",
-        f"cdmlmr ({CONVOLUTIONAL}) seed 0",
-        f"cdmlmr ({CONVOLUTIONAL}, transductive) seed 0",
+        f"cdmlmr seed 0, {HAND}",
+        f"cdmlmr seed 0, {HAND}, transductive",
+        f"cdmlmr seed 0, {CONVOLUTIONAL}",
+        f"cdmlmr seed 0, {CONVOLUTIONAL}, transductive",
     ]
     assert diary.seen == diary.announced
 
@@ -115,13 +115,13 @@ def test_released_files_are_described_once_for_each_part(described, tmp_path, mo
         drawn = replace(synthetic.draft(("image", "text")), source={"pairs": str(folder / "pairs.jsonl")})
         return write_dataset(out, drawn, overwrite=overwrite)
 
-    monkeypatch.setattr(opening, "_DESCRIBERS", {"rsicd": describe})
+    monkeypatch.setattr(inputs, "_DESCRIBERS", {"rsicd": describe})
     release, out = tmp_path / "release", tmp_path / "out"
     release.mkdir()
     told = []
-    watcher = Watcher()
-    watcher.preparing = lambda stage, done, total, figures=None: told.append((stage, done, total))
-    first = reproduce_study("rsicd", out, data=release, seeds=(0,), methods=("steady",), watcher=watcher)
+    callbacks = Callbacks()
+    callbacks.preparing = lambda stage, done, total, figures=None: told.append((stage, done, total))
+    first = reproduce_study("rsicd", out, data=release, seeds=(0,), methods=("steady",), callbacks=callbacks)
     assert told == [("image features", 3, 7)] * 2
     again = reproduce_study("rsicd", out, data=release, seeds=(0,), methods=("steady",))
     without = reproduce_study("rsicd", out, seeds=(0,), methods=("steady",))

@@ -7,12 +7,11 @@ import scipy.io
 import synthetic
 from diptych._core.errors import ConfigError, DataError
 from diptych.evaluation import compare
-from diptych.experiments import Watcher, reproduce_study
-from diptych.experiments.averaging import item_scores
-from diptych.experiments.blocks import merged_directions
+from diptych.experiments import Callbacks, reproduce_study
 from diptych.experiments.reproduce import render_page
-from diptych.experiments.reproduce.lineup import LINEUP
-from diptych.experiments.score_files import read_scores
+from diptych.experiments.reproduce.studies import LINEUP
+from diptych.experiments.run_store import read_scores
+from diptych.experiments.score_blocks import item_scores, merged_directions
 from diptych.methods import registry
 from experiments import fakes
 from experiments.fakes import fits
@@ -165,7 +164,7 @@ def test_a_path_in_a_failure_is_not_shown(counts_dataset, tmp_path, monkeypatch)
 
 
 def test_progress_is_announced_once_for_both_protocols(counts_dataset, tmp_path):
-    class Diary(Watcher):
+    class Diary(Callbacks):
         def __init__(self):
             self.announced, self.seen = [], []
 
@@ -177,9 +176,9 @@ def test_progress_is_announced_once_for_both_protocols(counts_dataset, tmp_path)
 
     diary = Diary()
     reproduce_study(
-        "wikipedia", tmp_path, data=counts_dataset.path, seeds=(3,), methods=("steady", "cdmlmr"), watcher=diary
+        "wikipedia", tmp_path, data=counts_dataset.path, seeds=(3,), methods=("steady", "cdmlmr"), callbacks=diary
     )
-    assert diary.announced == [["steady", "cdmlmr seed 3", "cdmlmr (transductive) seed 3"]]
+    assert diary.announced == [["steady", "cdmlmr seed 3", "cdmlmr seed 3, transductive"]]
     assert diary.seen == diary.announced[0]
 
 

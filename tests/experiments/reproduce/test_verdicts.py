@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 
 from diptych.evaluation import compare, holm
-from diptych.experiments.reproduce.claims import ChanceClaim, FiguresClaim, OrderClaim, above, falling
-from diptych.experiments.reproduce.evidence import Evidence
-from diptych.experiments.reproduce.steps import rank
-from diptych.experiments.reproduce.verdicts import judge_claims
+from diptych.experiments.reproduce.claims import ChanceClaim, Evidence, FiguresClaim, OrderClaim, above, falling
+from diptych.experiments.reproduce.verdicts import judge_claims, rank
 
 ITEMS = 80
 BASE = np.random.default_rng(0).uniform(0.2, 0.4, ITEMS)

@@ -1,7 +1,6 @@
-"""Rerun a published comparison and say which of its claims hold."""
+"""Rerun a published comparison and judge which of its claims hold."""
 
-from diptych.experiments.reproduce.content import parts_of
-from diptych.experiments.reproduce.page import render_page
+from diptych.experiments.reproduce.findings import parts_of, render_page
 from diptych.experiments.reproduce.run import PROFILE, SEEDS, reproduce_study
 from diptych.experiments.reproduce.studies import STUDIES, Study
 from diptych.experiments.reproduce.verdicts import Verdict, judge_claims

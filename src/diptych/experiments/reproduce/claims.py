@@ -1,13 +1,12 @@
-"""What the paper claims or its tables show, put so that a rule can judge it."""
+"""What the paper claims, put so that a rule can judge it, and the evidence that a rule needs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 from typing import Final
 
-from diptych.experiments.reproduce.lineup import row_of
-from diptych.experiments.reproduce.published import Figures
-from diptych.experiments.reproduce.studies import Study
+from diptych._core.arrays import Floats
+from diptych.experiments.reproduce.studies import Figures, Study, row_of
 
 Step = tuple[str, str]
 """The method that is claimed to be higher, and the one below it."""
@@ -187,3 +186,29 @@ def claims_of(study: Study) -> tuple[Claim, ...]:
         ),
         OUR_QUESTION,
     )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one protocol and one kind of codes say about every method.
+
+    Attributes:
+        items: by measure and method, one number per item, items in the same order; the mean is the score.
+        missing: why a method has no complete result, as the end of a sentence that begins with its name.
+        figures: by method, column and measure, the mean.
+        chance: by measure, the level of a random ranking on average.
+        inputs_differ: how the inputs differ from the paper's; empty when they do not.
+    """
+
+    items: Mapping[str, Mapping[str, Floats]]
+    missing: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    chance: Mapping[str, float] = field(default_factory=dict)
+    inputs_differ: str = ""
+
+    def absent(self, methods: Collection[str], measure: str = "map") -> list[str]:
+        """A phrase for every one of the methods that cannot be judged."""
+        known = self.items.get(measure, {})
+        reasons = {name: self.missing.get(name, "was not run") for name in methods if name not in known}
+        reasons |= {name: self.missing[name] for name in methods if name in self.missing}
+        return [f"{name} {reason}" for name, reason in reasons.items()]

@@ -1,25 +1,89 @@
-"""Rerun a comparison under both protocols, judge the paper's claims and write the page."""
+"""Plan a reproduction, run it under both protocols, judge the paper's claims and write the page."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from diptych._core.errors import ConfigError, DiptychError
 from diptych._core.files import write_json, write_text
-from diptych.data import Dataset
-from diptych.experiments.compare import compare_methods
-from diptych.experiments.planning import Run
-from diptych.experiments.reproduce.content import Findings, assemble, join_parts
-from diptych.experiments.reproduce.inputs import compare_inputs
-from diptych.experiments.reproduce.opening import open_data
-from diptych.experiments.reproduce.page import render_page
-from diptych.experiments.reproduce.plans import INDUCTIVE, TRANSDUCTIVE, Plan, make_plan
-from diptych.experiments.reproduce.standings import Standings, lay_over, read_standings
-from diptych.experiments.reproduce.studies import Part, Study
+from diptych.data import Dataset, Protocol
+from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods
+from diptych.experiments.recipe import Recipe, Run, plan, with_params
+from diptych.experiments.reproduce.findings import Findings, assemble, join_parts, render_page
+from diptych.experiments.reproduce.inputs import compare_inputs, open_data
+from diptych.experiments.reproduce.standings import INDUCTIVE, TRANSDUCTIVE, Standings, lay_over, read_standings
+from diptych.experiments.reproduce.studies import LINEUP, Part, Study
 from diptych.experiments.reproduce.studies import study as study_called
-from diptych.experiments.reproduce.wording import without_paths
-from diptych.experiments.watching import Watcher
+from diptych.methods import registry
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The comparisons of one reproduction.
+
+    Attributes:
+        recipes: by protocol; transductive is left out when no method reads a pool.
+        pooled: the methods that read a pool.
+        absent: methods of the line-up that are not part of this version, with the reason.
+    """
+
+    recipes: Mapping[str, Recipe]
+    pooled: tuple[str, ...]
+    absent: Mapping[str, str]
+
+    def runs(self, protocol: str) -> list[Run]:
+        """The runs under a protocol, in order."""
+        return plan(self.recipes[protocol])
+
+
+def make_plan(
+    study: Study,
+    seeds: Sequence[int],
+    profile: str | None,
+    methods: Sequence[str] | None,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Plan:
+    """Plan a reproduction.
+
+    Args:
+        study: what is reproduced.
+        seeds: of everything random.
+        profile: how long and wide networks train.
+        methods: names; None for the whole line-up, of which what this version lacks is reported as failed.
+        params: parameters by method, on top of each method's defaults.
+
+    Raises:
+        ConfigError: for a name given that nobody knows, or no name at all.
+    """
+    known = registry.names()
+    wanted = tuple(row.method for row in LINEUP) if methods is None else tuple(methods)
+    absent = {} if methods is not None else {m: "it is not part of this version" for m in wanted if m not in known}
+    chosen = tuple(name for name in wanted if name not in absent)
+    if not chosen:  # a recipe without names would mean every method there is
+        raise ConfigError("there is no method to run; name at least one.")
+    first = with_params(
+        Recipe(methods=chosen, seeds=tuple(seeds), modalities=study.modalities, profile=profile), params or {}
+    )
+    pooled = tuple(name for name in chosen if _reads_pools(name))
+    recipes = {INDUCTIVE: first}
+    if pooled:
+        recipes[TRANSDUCTIVE] = replace(
+            first,
+            methods=pooled,
+            params={name: values for name, values in first.params.items() if name in pooled},
+            protocol=Protocol(unlabelled="test-features"),
+        )
+    return Plan(recipes, pooled, absent)
+
+
+def _reads_pools(name: str) -> bool:
+    try:
+        return registry.method_class(name).uses_unlabelled
+    except (DiptychError, ImportError):
+        return False  # it will be reported as failed by the inductive comparison
+
 
 SEEDS = (0, 1, 2, 3, 4)
 PROFILE = "standard"
@@ -35,7 +99,7 @@ def reproduce_study(
     methods: Sequence[str] | None = None,
     params: Mapping[str, Mapping[str, Any]] | None = None,
     note: str = "",
-    watcher: Watcher | None = None,
+    callbacks: Callbacks | None = None,
 ) -> dict[str, Any]:
     """Rerun the comparison of Huang and Peng (ICME 2017) on one dataset; finished runs are kept and not done twice.
 
@@ -49,7 +113,7 @@ def reproduce_study(
         methods: names; None for the whole line-up.
         params: parameters by method, on top of each method's defaults.
         note: a sentence for the page, such as where given parameters are from.
-        watcher: told what happens.
+        callbacks: told what happens.
 
     Returns:
         The content of `reproduction.json`.
@@ -59,10 +123,10 @@ def reproduce_study(
     runs = {protocol: plan.runs(protocol) for protocol in plan.recipes}  # a mistake shows before anything is imported
     folder, source = Path(out).resolve(), None if data is None else Path(data).resolve()
     command = _command(study, seeds, profile, methods, params or {})
-    inner = watcher or Watcher()
+    inner = callbacks or Callbacks()
     datasets = open_data(chosen, source, folder, inner.preparing)
     inner.planned(
-        [_named_for(run, _words(part, name)) for part in datasets for name, planned in runs.items() for run in planned]
+        [run.in_part(_words(part, name)) for part in datasets for name, planned in runs.items() for run in planned]
     )
     places = {str(folder): "REPORT"} | ({str(source): "FOLDER"} if source else {})
     found = [
@@ -84,12 +148,14 @@ def _run_part(
     folder: Path,
     command: str,
     places: Mapping[str, str],
-    watcher: Watcher,
+    callbacks: Callbacks,
 ) -> dict[str, Any]:
     """Everything about one description of the items."""
     results = {
         protocol: _without_paths(
-            compare_methods(dataset, recipe, folder / protocol, watcher=_Labelled(watcher, _words(part, protocol))),
+            compare_methods(
+                dataset, recipe, folder / protocol, callbacks=PartCallbacks(callbacks, _words(part, protocol))
+            ),
             places,
         )
         for protocol, recipe in plan.recipes.items()
@@ -153,29 +219,12 @@ def _words(part: Part | None, protocol: str) -> str:
     return ", ".join([*([part.name] if part else []), *([protocol] if protocol != INDUCTIVE else [])])
 
 
-def _named_for(run: Run, words: str) -> Run:
-    """The same run under a name that says what it belongs to, for those who only show it."""
-    return replace(run, method=f"{run.method} ({words})") if words else run
+def without_paths(text: str, places: Mapping[str, str]) -> str:
+    """Put a word in the place of every folder of this machine, the longest first.
 
-
-class _Labelled(Watcher):
-    """Passes on what happens in one of several comparisons that were announced together."""
-
-    def __init__(self, inner: Watcher, words: str) -> None:
-        self._inner = inner
-        self._words = words
-
-    def started(self, run: Run, because: str | None) -> None:
-        self._inner.started(_named_for(run, self._words), because)
-
-    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
-        self._inner.stage(_named_for(run, self._words), stage, done, total, figures)
-
-    def finished(self, run: Run, average_map: float, seconds: float) -> None:
-        self._inner.finished(_named_for(run, self._words), average_map, seconds)
-
-    def kept(self, run: Run, average_map: float) -> None:
-        self._inner.kept(_named_for(run, self._words), average_map)
-
-    def failed(self, run: Run, reason: str) -> None:
-        self._inner.failed(_named_for(run, self._words), reason)
+    >>> without_paths("/home/me/out/dataset is empty", {"/home/me/out": "REPORT"})
+    'REPORT/dataset is empty'
+    """
+    for path in sorted((path for path in places if path not in ("", ".", "/")), key=len, reverse=True):
+        text = text.replace(path, places[path])
+    return text

@@ -9,10 +9,13 @@ import numpy as np
 
 from diptych._core.arrays import Floats
 from diptych.evaluation import DirectionScores, seed_spread
-from diptych.experiments.averaging import item_scores, merge_seeds
-from diptych.experiments.evaluate_model import ModelScores
-from diptych.experiments.reproduce.evidence import Evidence
-from diptych.experiments.score_files import read_scores
+from diptych.experiments.model_scores import ModelScores
+from diptych.experiments.reproduce.claims import Evidence
+from diptych.experiments.run_store import read_scores
+from diptych.experiments.score_blocks import item_scores, merge_seeds
+
+INDUCTIVE, TRANSDUCTIVE = "inductive", "transductive"
+"""The protocols: training sees the training split alone, or the features of test items too."""
 
 Codes = Literal["plain", "z-scored"]
 CODES: Final[tuple[Codes, ...]] = ("plain", "z-scored")

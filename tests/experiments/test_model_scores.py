@@ -6,8 +6,8 @@ import pytest
 import synthetic
 from diptych._core.errors import DataError
 from diptych.experiments import evaluate_model
-from diptych.experiments.averaging import average_block, item_scores, merge_seeds
-from diptych.experiments.judging import chance_levels, judge
+from diptych.experiments.relevance import chance_levels, judge
+from diptych.experiments.score_blocks import average_block, item_scores, merge_seeds
 from diptych.methods import registry
 from experiments.naive import label_sets, naive_map
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from diptych.experiments import Recipe, compare_methods, render_report
-from diptych.experiments.monitoring import monitored_charts
+from diptych.experiments.training_charts import monitored_charts
 from diptych.methods import registry
 from diptych.methods.registry import Entry
 from experiments import fakes
@@ -104,7 +104,7 @@ def test_colours_do_not_depend_on_what_else_was_watched():
 
 @pytest.fixture
 def results(tmp_path, monkeypatch, counts_dataset):
-    entry = Entry("experiments.test_monitoring:Watched", "is watched")
+    entry = Entry("experiments.test_training_charts:Watched", "is watched")
     monkeypatch.setattr(registry, "_METHODS", fakes.METHODS | {"watched": entry})
     return compare_methods(counts_dataset, Recipe(methods=("steady", "watched"), seeds=(2, 5)), tmp_path / "report")
 

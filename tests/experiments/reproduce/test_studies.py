@@ -2,8 +2,7 @@ import pytest
 
 from diptych._core.errors import ConfigError
 from diptych.experiments.reproduce.claims import CHANCE_TOLERANCE, LEFT_OUT, ORDERS, claims_of
-from diptych.experiments.reproduce.lineup import LINEUP, row_of
-from diptych.experiments.reproduce.studies import STUDIES, Study, study
+from diptych.experiments.reproduce.studies import LINEUP, STUDIES, Study, row_of, study
 
 # of a random ranking of the test items, by simulation, to three digits
 CHANCE = {"wikipedia": 0.122, "nuswide10k": 0.106}

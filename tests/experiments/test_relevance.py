@@ -8,8 +8,8 @@ import pytest
 from diptych._core.errors import ConfigError
 from diptych.evaluation import evaluate_direction, evaluate_instances
 from diptych.experiments import Recipe, compare_methods, evaluate_model, model_block
-from diptych.experiments.judging import judge, partner_chance
-from diptych.experiments.score_files import read_scores, write_scores
+from diptych.experiments.relevance import judge, partner_chance
+from diptych.experiments.run_store import read_scores, write_scores
 from diptych.methods import registry
 from experiments import fakes
 from two_spaces import ENTRY

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diptych.experiments.comparisons import Comparisons
+from diptych.experiments.results import Comparisons
 
 
 def test_each_is_compared_with_the_best():

@@ -1,15 +1,28 @@
-"""The content of `curve.json`: every method's points, as far as they are known."""
+"""Score methods with more and more training labels: one comparison after the other, each resumed where it stopped."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from diptych._core.drawing import drawing_style
+from diptych._core.files import write_json, write_text
+from diptych.data import Dataset
 from diptych.evaluation import seed_spread
-from diptych.experiments.curve.counts import LabelCount, json_count, show_count
-from diptych.experiments.curve.steps import PROPAGATED, Step
-from diptych.experiments.recipe import Recipe
-from diptych.experiments.score_files import read_scores
+from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods, locked
+from diptych.experiments.curve_page import render_curve_markdown, write_plots
+from diptych.experiments.curve_steps import (
+    PROPAGATED,
+    LabelCount,
+    Step,
+    json_count,
+    kept_labels,
+    show_count,
+    sorted_counts,
+    steps_of,
+)
+from diptych.experiments.recipe import Recipe, plan, suited
+from diptych.experiments.run_store import read_scores
 
 _SCORES = ("map", "map_ci95", "map@50", "map@50_ci95")
 _ABOUT = ("seeds", "deterministic", "saw", "fit_seconds", "chosen")
@@ -101,3 +114,57 @@ def _spreads(block: Mapping[str, Any], directions: Sequence[str], folder: Path) 
         return dict.fromkeys([*directions, "average"], average)
     runs = [read_scores(folder / run["folder"]).directions for run in block["runs"]]
     return {name: seed_spread([[run[name].mean()] for run in runs]) for name in directions} | {"average": average}
+
+
+def label_curve(
+    dataset: Dataset,
+    recipe: Recipe,
+    out: str | Path,
+    labels_per_class: Iterable[int | str],
+    *,
+    compare_propagation: bool = False,
+    fresh: bool = False,
+    callbacks: Callbacks | None = None,
+) -> dict[str, Any]:
+    """Score methods with more and more training labels; the seed of a run decides which labels it is given.
+
+    Every label count is a comparison in a folder of its own (see `compare_methods`), so finished runs are kept and
+    a method that fails at a count leaves a gap there. Methods that read no labels are fitted once for all counts.
+    `curve.json`, `curve.md`, `curve.svg` and `curve.png` are written anew after every count.
+
+    Args:
+        dataset: the dataset.
+        recipe: methods, seeds, protocol and parameters; the protocol must not withhold labels itself.
+        out: the curve's folder; runs that are already there with the same inputs are kept.
+        labels_per_class: positive whole numbers and "all".
+        compare_propagation: run methods that read labels with and without `propagate`, whatever the protocol says of
+            it; the second line's name ends in "+ propagation".
+        fresh: fit everything again.
+        callbacks: told what happens.
+
+    Returns:
+        The content of `curve.json`.
+    """
+    folder, counts, told = Path(out), sorted_counts(labels_per_class), callbacks or Callbacks()
+    drawing_style()  # so that a missing package is named before hours of work
+    recipe, left_out = suited(dataset, recipe)
+    steps = steps_of(recipe, counts, compare_propagation=compare_propagation)
+    runs = [run.in_part(step.words) for step in steps for run in plan(step.recipe)]
+    tally = CurveTally(recipe, counts, [kept_labels(dataset, count, recipe.seeds) for count in counts], steps)
+    with locked(folder):
+        told.planned(runs)
+        for name, reason in left_out.items():
+            told.left_out(name, reason)
+        for step in steps:
+            place = folder / step.folder
+            done = compare_methods(dataset, step.recipe, place, fresh=fresh, callbacks=PartCallbacks(told, step.words))
+            tally.finish(step, done, place)
+            results = tally.results()
+            _write(folder, results)
+    return results
+
+
+def _write(folder: Path, results: Mapping[str, Any]) -> None:
+    write_json(folder / "curve.json", results)
+    write_text(folder / "curve.md", render_curve_markdown(results))
+    write_plots(folder, results)

@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych.experiments.plots import bar_chart, line_chart, nice_axis
+from diptych.experiments.charts import bar_chart, line_chart, nice_axis
 
 
 @given(st.floats(min_value=1e-6, max_value=1.0))

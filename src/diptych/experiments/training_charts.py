@@ -1,10 +1,10 @@
-"""How a method's training went, as small drawings: what its record holds under "monitoring"."""
+"""Charts of how a method's training went, from what its record holds under "monitoring"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diptych.experiments.plots import Frame, Line, LineChart, nice_axis
+from diptych.experiments.charts import Frame, Line, LineChart, nice_axis
 
 Points = Sequence[tuple[float, float | None]]
 """Steps done and a value; None where there was no value."""

@@ -19,8 +19,7 @@ from diptych.evaluation import (
     normalise,
 )
 from diptych.evaluation.inputs import Rows
-from diptych.experiments.judging import Judged, Relevance, direction_name, judge
-from diptych.experiments.measured_spaces import MeasuredSpaces, spaces_in_words
+from diptych.experiments.relevance import Judged, MeasuredSpaces, Relevance, direction_name, judge, spaces_in_words
 from diptych.methods.base import Method
 from diptych.methods.purposes import Purpose
 

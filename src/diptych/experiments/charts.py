@@ -1,4 +1,4 @@
-"""The geometry of the report's drawings; the templates turn it into SVG."""
+"""The geometry of the report's charts; the templates turn it into SVG."""
 
 import math
 from collections.abc import Mapping, Sequence

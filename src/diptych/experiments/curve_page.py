@@ -1,0 +1,154 @@
+"""Render a label curve: as a drawing and as Markdown."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diptych._core.arrays import Floats
+from diptych._core.drawing import COLOURS, drawing_style, new_figure, save_drawing
+from diptych._core.markdown import escape, table
+from diptych.experiments.curve_steps import ALL_LABELS, PROPAGATED, places
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # not as many as colours, so that pairs repeat late
+_MOST_DIRECTIONS = 2  # beyond that only the average is drawn; the Markdown has the rest
+
+
+def write_plots(folder: Path, results: Mapping[str, Any]) -> None:
+    """Write `curve.svg` and `curve.png`; the same results give the same bytes."""
+    with drawing_style():
+        figure = draw(results)
+        for kind in ("svg", "png"):
+            save_drawing(figure, folder / f"curve.{kind}")
+
+
+def draw(results: Mapping[str, Any]) -> "Figure":
+    """Draw lines of means, bands of 95% intervals over queries, whiskers of ± one deviation over seeds, and chance.
+
+    A method with propagated labels has the colour it has without, a broken line and empty markers.
+    """
+    directions = [name for name in results["chance"] if "->" in name]
+    columns = ["average", *(directions if len(directions) <= _MOST_DIRECTIONS else [])]
+    figure = new_figure(figsize=(1.7 + 3.4 * len(columns), 3.4), layout="constrained")
+    panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
+    for axes, column in zip(panels, columns, strict=True):
+        _panel(axes, results, column)
+    panels[0].set_ylabel("MAP")
+    figure.suptitle(f"{results['dataset']['name']}, split {results['split']}")
+    (chance, *lines), (chance_name, *names) = panels[0].get_legend_handles_labels()
+    figure.legend(
+        [*lines, chance],
+        [*names, chance_name],
+        title="band: 95% over queries\nbars: ± deviation over seeds",
+        title_fontsize="small",
+        loc="outside right upper",
+        frameon=False,
+    )
+    return figure
+
+
+def _panel(axes: "Axes", results: Mapping[str, Any], column: str) -> None:
+    counts, kept = results["labels_per_class"], results["kept_labels_per_class"]
+    across = places(counts, kept[-1])
+    level = results["chance"] if column == "average" else results["chance"][column]
+    methods = list(dict.fromkeys(name.removesuffix(PROPAGATED) for name in results["methods"]))
+    for name, block in results["methods"].items():
+        number = methods.index(name.removesuffix(PROPAGATED))
+        colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
+        mean, low, high, spread = _series(block["points"], counts, column)
+        axes.fill_between(across, low, high, color=colour, alpha=0.15, linewidth=0)
+        look = {"linestyle": "--"} if block["label_free"] else {"marker": marker, "markersize": 4}
+        if name.endswith(PROPAGATED):
+            look |= {"linestyle": "-.", "markerfacecolor": "white"}
+        axes.errorbar(across, mean, spread, color=colour, label=name, linewidth=1.4, capsize=2, **look)
+    axes.axhline(level["map"], color="0.45", linestyle=":", label="random ranking")
+    axes.set_xscale("log")
+    axes.set_xlim(across[0] / 1.3, across[-1] * 1.3)
+    axes.set_xticks(across, [f"all\n({kept[-1]:.0f})" if count == ALL_LABELS else str(count) for count in counts])
+    axes.minorticks_off()
+    axes.set_xlabel("training labels per class")
+    axes.set_title(column.replace("->", " → "), fontsize=9)
+    axes.grid(alpha=0.25, linewidth=0.5)
+
+
+def _series(points: Sequence[Mapping[str, Any]], counts: Sequence[int | str], column: str) -> tuple[Floats, ...]:
+    """Mean, both ends of the interval and the spread at every count; NaN, and so a gap, where there is no point."""
+    known = {point["labels_per_class"]: point[column] for point in points}
+    table = np.full((4, len(counts)), np.nan)
+    for place, count in enumerate(counts):
+        if count in known:
+            scores = known[count]
+            table[:, place] = (scores["map"], *scores["map_ci95"], scores["map_std_over_seeds"] or 0.0)
+    return tuple(table)
+
+
+_NOTES = (
+    "A cell is the MAP, ± its standard deviation over seeds, and the 95 % interval over queries of the mean over "
+    "seeds. The seed of a run decides which training labels are kept; "
+)
+_PROPAGATED = (
+    " Propagated labels are part of the protocol: what a method gains by them is the propagation's, not the method's."
+)
+
+
+def render_curve_markdown(results: Mapping[str, Any]) -> str:
+    """The plot, and one table for the average and each direction: a row a method, a column a label count."""
+    columns = ["average", *(name for name in results["chance"] if "->" in name)]
+    lines = [
+        f"# {escape(results['dataset']['name'])}, split {results['split']}: MAP by labels per class",
+        "",
+        f"Dataset `{results['dataset']['fingerprint']}`. Training saw: {results['protocol']['words']}. "
+        f"A random ranking has MAP {results['chance']['map']:.3f}.",
+        "",
+        _notes(results["protocol"]),
+        "",
+        "![MAP by labels per class](curve.svg)",
+    ]
+    for column in columns:
+        lines += ["", f"## {escape(column.replace('->', ' → '))}", "", *_table(results, column)]
+    lines += ["", "## What each method saw", ""]
+    for name, block in results["methods"].items():
+        saw = " / ".join(dict.fromkeys(point["saw"] for point in block["points"]))
+        lines.append(f"- `{escape(name)}`: {saw}{' (no labels, so fitted once)' * block['label_free']}")
+    if results["failures"]:
+        lines += ["", "## Failures", "", *map(_failure, results["failures"])]
+    if results["pending"]:
+        lines += ["", f"Still to come: {', '.join(results['pending'])}."]
+    return "\n".join(lines) + "\n"
+
+
+def _notes(protocol: Mapping[str, Any]) -> str:
+    validation = "withheld alike" if protocol["withhold_validation"] else "never withheld"
+    return f"{_NOTES}validation labels are {validation}.{_PROPAGATED if protocol['propagate'] else ''}"
+
+
+def _table(results: Mapping[str, Any], column: str) -> list[str]:
+    counts = results["labels_per_class"]
+    level = results["chance"] if column == "average" else results["chance"][column]
+    kept = [f"{value:.4g}" for value in results["kept_labels_per_class"]]
+    rows = []
+    for name, block in results["methods"].items():
+        points = {point["labels_per_class"]: point for point in block["points"]}
+        rows.append([f"`{escape(name)}`", *(_cell(points.get(count), column) for count in counts)])
+    rows.append(["random ranking", *[f"{level['map']:.3f}"] * len(counts)])
+    return table(["labels per class", *map(str, counts)], [*rows, ["labels a class keeps, mean", *kept]])
+
+
+def _cell(point: Mapping[str, Any] | None, column: str) -> str:
+    if point is None:
+        return "–"
+    scores = point[column]
+    low, high = scores["map_ci95"]
+    spread = scores["map_std_over_seeds"]
+    shown = "" if spread is None or point["deterministic"] else f" ± {spread:.3f}"
+    return f"{scores['map']:.3f}{shown} ({low:.3f}–{high:.3f})"
+
+
+def _failure(failure: Mapping[str, Any]) -> str:
+    counts = ", ".join(map(str, failure["labels_per_class"]))
+    return f"- `{escape(failure['method'])}` at labels per class {counts}: {escape(failure['reason'])}"
