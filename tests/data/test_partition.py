@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from diptych._core.errors import DataError
 from diptych.data import Labels, Partition, write_dataset
+from diptych.data.modality import mapped_anew
 from diptych.data.partition import Column
-from diptych.data.storage import mapped_anew
 
 
 @pytest.fixture

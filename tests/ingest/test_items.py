@@ -2,9 +2,9 @@
 
 import pytest
 
+from diptych.data.tables import Row, Table
 from diptych.ingest.columns import Columns
 from diptych.ingest.items import caption_items, gather_items
-from diptych.ingest.tables import Row, Table
 
 COLUMNS = Columns("image", "text", "label", "split")
 

@@ -11,7 +11,7 @@ from diptych.cli.info import print_facts
 from diptych.cli.ingest_display import run_shown
 from diptych.data.dataset import Dataset
 from diptych.data.importers import import_arrays, import_nuswide10k, import_wikipedia
-from diptych.data.importers.wikipedia_lists import Split
+from diptych.data.importers.wikipedia import Split
 from diptych.data.synthetic import make_synthetic
 from diptych.ingest.items import Captions
 from diptych.ingest.releases import read_rsicd, read_wikipedia_raw

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from diptych._core.arrays import Booleans, Strings
 from diptych._core.errors import DataError
 from diptych._core.files import read_json
-from diptych.data.fingerprint import fingerprint_of, hash_features, hash_records
+from diptych.data.fingerprint import hash_features, hash_records
 from diptych.data.labels import Labels
-from diptych.data.modality import Kind, Modality
+from diptych.data.modality import Kind, Modality, read_rows
 from diptych.data.partition import Column, Partition
 from diptych.data.splits import SPLITS
-from diptych.data.storage import read_rows
+from diptych.data.table_files import open_parquet
 from diptych.media import MediaSource, reopen_source
 
 if TYPE_CHECKING:
@@ -69,10 +68,8 @@ class Dataset:
         missing = [key for key in HEAD_KEYS if key not in head]
         if missing:
             raise DataError(f"{folder / 'dataset.json'} lacks '{missing[0]}'; import the dataset again.")
-        try:
-            items = pq.read_table(folder / "items.parquet")
-        except (OSError, pa.ArrowException) as error:
-            raise DataError(f"{folder / 'items.parquet'} cannot be read ({error}); import the dataset again.") from None
+        with open_parquet(folder / "items.parquet", str(folder / "items.parquet"), "import the dataset again") as file:
+            items = file.read()
         if items.num_rows != head["items"]:
             raise DataError(
                 f"{folder / 'items.parquet'} has {items.num_rows} rows but dataset.json says {head['items']}; "
@@ -254,3 +251,10 @@ def media_of(dataset: Dataset) -> MediaSource:
     if not path.exists():
         raise DataError(f"the images of {dataset.path} were in {path} and are gone; put them back or ingest again.")
     return reopen_source(path, str(source.get("images_kind")))
+
+
+def fingerprint_of(
+    format_version: int, classes: Sequence[str], kinds: Mapping[str, str], hashes: Mapping[str, str]
+) -> str:
+    """One hash for a whole dataset, from the hashes of its parts."""
+    return hash_records([format_version, list(classes), dict(kinds), dict(hashes)])

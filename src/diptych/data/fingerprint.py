@@ -1,8 +1,8 @@
-"""Content fingerprints: the same rows, labels and splits give the same hash on any machine."""
+"""Hash content: the same rows and records give the same hash on any machine."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,6 @@ def hash_features(values: Features) -> str:
         ):
             digest.update(np.ascontiguousarray(part, dtype=kind).tobytes())
     return digest.hexdigest()
-
-
-def fingerprint_of(
-    format_version: int, classes: Sequence[str], kinds: Mapping[str, str], hashes: Mapping[str, str]
-) -> str:
-    """One hash for a whole dataset, from the hashes of its parts."""
-    return hash_records([format_version, list(classes), dict(kinds), dict(hashes)])
 
 
 def hash_records(records: Iterable[Any]) -> str:

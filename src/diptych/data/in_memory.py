@@ -11,14 +11,12 @@ import scipy.sparse as sp
 
 from diptych._core.arrays import Booleans, Features, Integers
 from diptych._core.errors import ConfigError, DataError
-from diptych.data.checks import check_rows
 from diptych.data.dataset import Dataset
-from diptych.data.importers.label_column import read_labels
-from diptych.data.importers.modality_rows import guess_kind
-from diptych.data.modality import Kind, ModalityRows
+from diptych.data.labels import read_labels
+from diptych.data.modality import Kind, ModalityRows, guess_kind
 from diptych.data.partition import Column
 from diptych.data.splits import read_split_words, split_documents
-from diptych.data.writing import Draft, check_draft, write_dataset
+from diptych.data.writing import Draft, check_draft, check_rows, write_dataset
 
 Arrays = Mapping[str, Any]
 """Rows by modality: NumPy arrays, SciPy sparse matrices, pandas DataFrames or lists of rows."""

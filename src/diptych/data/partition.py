@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from diptych._core.arrays import Booleans, Features, Integers, Strings
 from diptych._core.errors import DataError
 from diptych.data.labels import Labels
-from diptych.data.storage import mapped_anew
+from diptych.data.modality import mapped_anew
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,21 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
 
 SPLITS = ("train", "val", "test")
-_WORDS = {
-    **{word: "train" for word in ("train", "training")},
-    **{word: "val" for word in ("val", "valid", "validation", "dev")},
-    **{word: "test" for word in ("test", "testing")},
+_NAMES = {
+    "train": ("train", "training", "trainset", "restrain", "trn", "train2014", "train2017"),
+    "val": ("val", "valid", "validation", "dev", "development", "valset", "val2014", "val2017"),
+    "test": ("test", "testing", "testset", "eval", "evaluation", "tst", "test2014", "test2017"),
 }
+
+
+def split_named(name: str) -> str | None:
+    """The split that a word, or the name of a folder or a file, means; None when it means none.
+
+    >>> split_named("Validation"), split_named("holiday")
+    ('val', None)
+    """
+    plain = name.strip().lower()
+    return next((split for split, names in _NAMES.items() if plain in names), None)
 
 
 def read_split_words(cells: Sequence[Any], origin: str) -> list[str]:
@@ -23,11 +33,13 @@ def read_split_words(cells: Sequence[Any], origin: str) -> list[str]:
     Raises:
         DataError: for a word that names no split.
     """
-    words = [str(cell).strip().lower() for cell in cells]
-    for row, word in enumerate(words):
-        if word not in _WORDS:
-            raise DataError(f"{origin}: row {row} has the split {cells[row]!r}; use one of {', '.join(SPLITS)}.")
-    return [_WORDS[word] for word in words]
+    splits: list[str] = []
+    for row, cell in enumerate(cells):
+        split = split_named(str(cell))
+        if split is None:
+            raise DataError(f"{origin}: row {row} has the split {cell!r}; use one of {', '.join(SPLITS)}.")
+        splits.append(split)
+    return splits
 
 
 def split_documents(

@@ -14,12 +14,13 @@ from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, write_json
 from diptych.data import Dataset, Draft, ModalityRows, write_dataset
 from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.data.tables import Problem
 from diptych.features import Pipeline
 from diptych.features.contract import width
 from diptych.ingest.describing import stacked
 from diptych.ingest.extraction import Units
 from diptych.ingest.plan import Plan
-from diptych.ingest.report import IngestReport, Problem
+from diptych.ingest.report import IngestReport
 from diptych.ingest.shards import read_shard, shard_path
 from diptych.ingest.work_folder import WorkFolder
 

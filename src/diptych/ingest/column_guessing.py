@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from diptych.data.splits import split_named
+from diptych.data.tables import Table
 from diptych.ingest.column_content import ColumnContent, image_names, is_empty, spread, values_of
-from diptych.ingest.header_names import name_rank, name_strength, names_no_class, split_named, words_of
+from diptych.ingest.header_names import name_rank, name_strength, names_no_class, words_of
 from diptych.ingest.image_finding import ImageFinder
-from diptych.ingest.tables import Table
 
 _LOOKED_UP = 40
 _FEW_FOUND = 0.05

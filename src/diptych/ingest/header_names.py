@@ -75,11 +75,6 @@ NAMES: Final[dict[Part, dict[str, int]]] = {
 }
 """The usual names of each part, plain, the most telling first."""
 
-_SPLITS: Final = {
-    "train": ("train", "training", "trainset", "restrain", "trn", "train2014", "train2017"),
-    "val": ("val", "valid", "validation", "dev", "development", "valset", "val2014", "val2017"),
-    "test": ("test", "testing", "testset", "eval", "evaluation", "tst", "test2014", "test2017"),
-}
 _GENERIC = word_set(
     "product products item items article artikel produkt produkte producto produit prodotto produto listing goods "
     "object prod the my de du des del der"
@@ -143,16 +138,6 @@ def name_rank(part: Part, header: str) -> int:
 def names_no_class(header: str) -> bool:
     """Whether a column's name says that its values are no classes, however few there are."""
     return bool(NO_CLASS.intersection(words_of(header)))
-
-
-def split_named(name: str) -> str | None:
-    """The split that a table's word, or a folder's name, means; None when it is none.
-
-    >>> split_named("Validation"), split_named("holiday")
-    ('val', None)
-    """
-    plain = name.strip().lower()
-    return next((split for split, names in _SPLITS.items() if plain in names), None)
 
 
 def _holds_foreign(part: Part, joined: str) -> bool:

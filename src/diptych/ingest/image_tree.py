@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from diptych._core.errors import DataError
+from diptych.data.splits import split_named
+from diptych.data.tables import Problem
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.file_names import texts_of_names, words_of_name
-from diptych.ingest.header_names import split_named
 from diptych.ingest.items import Gathering, Item
 from diptych.ingest.metadata import kept_name, typed_columns
-from diptych.ingest.report import Problem
 from diptych.ingest.sidecars import image_of_text, is_document_name, is_text_name, read_sidecar
 from diptych.media import (
     UNSUPPORTED_SUFFIXES,

@@ -6,17 +6,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from diptych._core.errors import ConfigError, DataError
+from diptych.data.splits import split_named
+from diptych.data.table_files import is_table_name, parse_table, read_table
+from diptych.data.tables import Problem, Row, Table
 from diptych.ingest.column_content import image_names, is_empty, looks_like_image, spread
 from diptych.ingest.columns import NO_COLUMN, Columns, ColumnUse, choose_columns
 from diptych.ingest.file_names import texts_of_names
-from diptych.ingest.header_names import name_strength, split_named
+from diptych.ingest.header_names import name_strength
 from diptych.ingest.image_finding import ImageFinder
 from diptych.ingest.image_tree import read_image_tree
 from diptych.ingest.items import Gathering, gather_items, with_texts
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.report import Problem
-from diptych.ingest.table_formats import is_table_name, parse_table, read_table
-from diptych.ingest.tables import Row, Table
 from diptych.media import MediaSource, is_image_name, open_source
 
 _ARCHIVES = (".tar", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")

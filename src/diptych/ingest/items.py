@@ -4,13 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from diptych.data.tables import Problem, Row, Table
 from diptych.features import clean_text
 from diptych.ingest.column_content import image_names, is_address, values_of
 from diptych.ingest.columns import Columns
 from diptych.ingest.image_finding import ImageFinder
 from diptych.ingest.metadata import kept_name, typed_columns
-from diptych.ingest.report import Problem
-from diptych.ingest.tables import Row, Table
 from diptych.media import RefusedNameError
 
 Captions = Literal["join", "first", "each"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from diptych.data.dataset import RESERVED_COLUMNS
-from diptych.ingest.report import Problem
+from diptych.data.tables import Problem
 
 MOST_BYTES = 10_000
 """A longer cell is left out."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from diptych._core.arrays import Integers
 from diptych._core.errors import DataError
-from diptych.data.importers.label_column import LabelColumn, read_labels
+from diptych.data.labels import LabelColumn, read_labels
+from diptych.data.tables import Problem
 from diptych.data.writing import check_target
 from diptych.ingest.checking import check_options, check_room
 from diptych.ingest.columns import Columns, ColumnUse
@@ -16,7 +17,6 @@ from diptych.ingest.image_finding import ImageFinder, OnTheWebError
 from diptych.ingest.inputs import Input, read_input
 from diptych.ingest.items import Gathering, Item, caption_items
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.report import Problem
 from diptych.ingest.splitting import assign_splits
 from diptych.media import Place, RefusedNameError, open_source
 

@@ -2,27 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-Trouble = Literal["row", "picture", "text", "note"]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something that was left out or read with doubt.
-
-    Attributes:
-        kind: "row" for a line of the table, "picture" or "text" for an item's content, "note" for what was kept.
-        where: the line, the file or the archive's member.
-        reason: what is wrong with it.
-    """
-
-    kind: Trouble
-    where: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.reason}"
+from diptych.data.tables import Problem, ProblemKind
 
 
 @dataclass(frozen=True)
@@ -41,7 +23,7 @@ class IngestReport:
     columns: dict[str, str | None]
     problems: Sequence[Problem]
 
-    def count(self, kind: Trouble) -> int:
+    def count(self, kind: ProblemKind) -> int:
         """How many problems there are of a kind."""
         return sum(problem.kind == kind for problem in self.problems)
 

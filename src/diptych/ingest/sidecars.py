@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from diptych.data.tables import decode_lines
 from diptych.features import clean_text
 from diptych.ingest.column_content import is_empty, values_of
 from diptych.ingest.header_names import Part, name_rank, name_strength, word_set
-from diptych.ingest.text_lines import decode_lines
 from diptych.media import MediaSource, RefusedNameError
 
 TEXT_ENDINGS = (".txt", ".caption", ".json")

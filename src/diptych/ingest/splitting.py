@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.data.splits import stratified_split
-from diptych.ingest.header_names import split_named
+from diptych.data.splits import split_named, stratified_split
 from diptych.ingest.items import Item
 
 

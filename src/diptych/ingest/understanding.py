@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from diptych.data.tables import Problem
 from diptych.ingest.column_content import spread
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.languages import languages_of
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.plan import Plan, make_plan
-from diptych.ingest.report import Problem
 from diptych.media import START_BYTES, Place, content_problem, reopen_source
 
 _LOOKED_AT = 2000

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from diptych.data.importers import IMPORTERS, import_arrays
+from diptych.data.importers.array_files import parse_reference
 from diptych.data.importers.reading import read_features
-from diptych.data.importers.references import parse_reference
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 COUNTS = np.random.default_rng(1).integers(0, 3, size=(12, 4))

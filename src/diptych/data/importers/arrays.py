@@ -4,18 +4,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from diptych._core.arrays import Booleans, Features
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset import Dataset
-from diptych.data.importers.label_column import LabelColumn, read_labels
-from diptych.data.importers.modality_rows import item_count, modality_rows
-from diptych.data.importers.reading import read_column
-from diptych.data.importers.references import Reference, describe_files, parse_reference
-from diptych.data.modality import Kind
+from diptych.data.importers.array_files import Reference, describe_files, parse_reference
+from diptych.data.importers.reading import read_column, read_features
+from diptych.data.labels import LabelColumn, read_labels
+from diptych.data.modality import KINDS, Kind, ModalityRows, guess_kind
 from diptych.data.splits import read_split_words, split_documents
 from diptych.data.writing import Draft, check_target, write_dataset
 
 File = str | Path
 """A file, or a part of one as in `features.mat:I_tr`, `arrays.npz:image` or `table.csv:image_*`."""
+
+_CHUNK_ROWS = 8192
 
 
 def import_arrays(
@@ -72,11 +76,11 @@ def import_arrays(
     if unknown:
         raise ConfigError(f"a kind is given for '{unknown[0]}', but the modalities are {', '.join(features)}.")
     sources = {modality: parse_reference(file) for modality, file in features.items()}
-    rows = {m: modality_rows(m, source, (kinds or {}).get(m), allow_missing) for m, source in sources.items()}
+    rows = {m: _modality_rows(m, source, (kinds or {}).get(m), allow_missing) for m, source in sources.items()}
     first = next(iter(sources.values()))
-    count = item_count(next(iter(rows.values())))
+    count = _item_count(next(iter(rows.values())))
     for modality, found in rows.items():
-        _require_count(sources[modality], item_count(found), count, first)
+        _require_count(sources[modality], _item_count(found), count, first)
 
     columns = {"labels": labels, "splits": splits, "ids": ids, "documents": documents}
     used = {role: parse_reference(file) for role, file in columns.items() if file is not None}
@@ -135,3 +139,32 @@ def _texts(cells: Sequence[Any], reference: Reference) -> list[str]:
         if cell is None or isinstance(cell, list):
             raise DataError(f"{reference}: row {row} is empty or holds several values; give one value per item.")
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+
+
+def _modality_rows(name: str, reference: Reference, kind: Kind | None, allow_missing: bool) -> ModalityRows:
+    """Read a modality's rows; a row without any number is an item that lacks it, where that is allowed."""
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(f"the kind of '{name}' is {kind!r}; choose one of {', '.join(KINDS)}.")
+    values = read_features(reference)
+    present = _present(values)
+    if present is None or present.all():
+        return ModalityRows(kind or guess_kind(values), values, None, str(reference))
+    if not allow_missing:
+        raise DataError(
+            f"{reference}: row {int(np.argmin(present))} of '{name}' has no number at all; fill it in, or pass "
+            "allow_missing (--allow-missing) when such items lack this modality."
+        )
+    return ModalityRows(kind or guess_kind(values), values[present], present, str(reference))
+
+
+def _item_count(rows: ModalityRows) -> int:
+    """How many items the file had a row for, those that lack the modality included."""
+    return len(rows.present) if rows.present is not None else int(rows.values.shape[0])
+
+
+def _present(values: Features) -> Booleans | None:
+    """Which dense rows hold at least one number; None when no row can be without."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or not values.size:
+        return None
+    starts = range(0, len(values), _CHUNK_ROWS)
+    return np.concatenate([~np.isnan(values[start : start + _CHUNK_ROWS]).all(axis=1) for start in starts])

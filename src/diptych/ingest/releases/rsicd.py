@@ -7,12 +7,11 @@ from typing import Any
 from diptych._core.errors import DataError
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
+from diptych.data.tables import Problem, Row, Table
 from diptych.ingest.columns import Columns
 from diptych.ingest.items import Captions, Gathering, gather_items
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.releases.release import Release, find_pictures
-from diptych.ingest.report import Problem
-from diptych.ingest.tables import Row, Table
 
 PAIRS, ARCHIVE = "pairs.jsonl", "images.tar"
 CAPTIONS, PICTURES, CLASS_LISTS = "dataset_rsicd.json", "RSICD_images", "txtclasses_rsicd"

@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 from diptych._core.errors import DataError
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
-from diptych.data.importers.wikipedia_lists import CITATION, CLASSES, LISTS, Split, read_wikipedia_lists
+from diptych.data.importers.wikipedia import CITATION, CLASSES, LISTS, Split, read_wikipedia_lists
+from diptych.data.tables import Problem, read_lines
 from diptych.ingest.items import Gathering, Item
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.releases.release import Release, find_pictures
-from diptych.ingest.report import Problem
-from diptych.ingest.text_lines import read_lines
 
 PICTURES, TEXTS = "images", "texts"
 _FROM = (

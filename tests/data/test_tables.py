@@ -1,13 +1,18 @@
 """Tables of every format: what can be read is read, and each line that cannot says why."""
 
+import csv
+import io
 import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.ingest.table_formats import read_table
+from diptych.data.table_files import read_table
+from diptych.data.tables import csv_records
 
 
 def cells(table):
@@ -98,3 +103,33 @@ def test_a_table_without_rows_is_an_error(tmp_path, name, content, message) -> N
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_table(tmp_path / name)
+
+
+CELLS = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=8)
+
+
+@given(st.lists(st.lists(CELLS, min_size=2, max_size=4), min_size=1, max_size=12))
+def test_records_are_those_of_the_standard_library(rows) -> None:
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows(rows)
+    lines = list(io.StringIO(written.getvalue(), newline=""))
+    assert [cells for _, cells in csv_records(iter(lines), ",")] == rows
+    assert next(csv_records(lines, ","))[0] == 1
+
+
+def test_records_are_read_as_they_are_needed_and_a_broken_quote_costs_one_line() -> None:
+    def lines():
+        yield from ("a,b\n", '"open,1\n', "c,d\n", '"e\nf",2\n'.splitlines(keepends=True)[0], 'f",2\n')
+
+    assert list(csv_records(lines(), ",", number=5)) == [
+        (5, ["a", "b"]),
+        (6, "has a quote that is not closed"),
+        (7, ["c", "d"]),
+        (8, ["e\nf", "2"]),
+    ]
+
+    def endless():
+        while True:
+            yield "1,2\n"
+
+    assert next(csv_records(endless(), ",")) == (1, ["1", "2"])

@@ -1,0 +1,159 @@
+"""Read a table file of any of the usual formats: CSV, TSV, JSON, Parquet, or one of these compressed."""
+
+import datetime
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from diptych._core.errors import DataError
+from diptych.data.tables import Problem, Row, Table, read_csv, read_json_lines, read_json_table, read_tsv
+
+_COMPRESSED = ".gz"
+_MOST_BYTES = 4 * 2**30
+"""What a compressed table may unpack to."""
+
+
+@contextmanager
+def open_parquet(source: Path | bytes, name: str, fix: str = "write it again") -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file.
+
+    Args:
+        source: its path or its content.
+        name: of the file, for errors.
+        fix: what to do about a damaged one.
+
+    Raises:
+        DataError: when it, or what the block reads of it, is damaged.
+    """
+    try:
+        with pq.ParquetFile(source if isinstance(source, Path) else pa.BufferReader(source)) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{name} cannot be read as Parquet ({error}); {fix}.") from None
+
+
+def read_parquet(name: str, data: bytes, encoding: str | None = None) -> Table:
+    """Read all columns that hold texts, numbers, times or lists of these; others are left out and named.
+
+    Args:
+        name: the file's name, for reports.
+        data: its content.
+        encoding: not used; the format knows its own.
+    """
+    with open_parquet(data, name) as file:
+        fields = list(file.schema_arrow)
+        columns = [field.name for field in fields if _is_plain(field.type)]
+        rows: list[Row] = []
+        for batch in file.iter_batches(columns=columns):
+            for cells in batch.to_pylist():
+                rows.append(Row(len(rows) + 1, {column: _plain(cell) for column, cell in cells.items()}))
+    problems = [
+        Problem("note", f"{name}, column '{field.name}'", f"holds {field.type}, which is not read; left out")
+        for field in fields
+        if not _is_plain(field.type)
+    ]
+    return Table(name, tuple(columns), rows, problems, "row")
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_temporal(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def _plain(cell: Any) -> Any:  # noqa: ANN401 - whatever a column holds
+    """A cell as JSON could hold it."""
+    if isinstance(cell, list):
+        return [_plain(inner) for inner in cell]
+    if isinstance(cell, Decimal):
+        return float(cell)
+    if isinstance(cell, datetime.date | datetime.time):
+        return cell.isoformat()
+    return str(cell) if isinstance(cell, datetime.timedelta) else cell
+
+
+_READERS: dict[str, Callable[[str, bytes, str | None], Table]] = {
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".tab": read_tsv,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".json": read_json_table,
+    ".parquet": read_parquet,
+}
+
+
+def is_table_name(name: str) -> bool:
+    """Whether a file's name ends like that of a table.
+
+    >>> is_table_name("Pairs.CSV.gz"), is_table_name("photo.jpg")
+    (True, False)
+    """
+    return _suffix(name) in _READERS
+
+
+def _suffix(name: str) -> str:
+    """The suffix that tells a table's format, without that of a compressed file."""
+    path = PurePosixPath(name.lower())
+    return PurePosixPath(path.stem).suffix if path.suffix == _COMPRESSED else path.suffix
+
+
+def read_table(path: Path, encoding: str | None = None) -> Table:
+    """Read a table by its file's suffix.
+
+    Args:
+        path: a .csv, .tsv, .jsonl, .ndjson, .json or .parquet file, or one of these compressed as .gz.
+        encoding: of a text file; by default UTF-8, and Windows-1252 for a line that is not.
+    """
+    try:
+        return parse_table(path.name, path.read_bytes() if is_table_name(path.name) else b"", encoding)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror or error}); give another file.") from None
+
+
+def parse_table(name: str, data: bytes, encoding: str | None = None) -> Table:
+    """Read a table from its content.
+
+    Raises:
+        DataError: when the name does not tell the format, or no row can be read.
+    """
+    if not is_table_name(name):
+        advice = "save it as CSV, or " if name.lower().endswith((".xlsx", ".xls", ".ods")) else ""
+        raise DataError(
+            f"{name} does not end like a table that can be read; {advice}give one of {', '.join(_READERS)}, a folder "
+            "or an archive of images."
+        )
+    if name.lower().endswith(_COMPRESSED):
+        data = _unpacked(name, data)
+    table = _READERS[_suffix(name)](name, data, encoding)
+    if not table.rows:
+        why = f" ({table.problems[0]})" if table.problems else ""
+        raise DataError(f"{name} holds no row that can be read{why}; write it again.")
+    return table
+
+
+def _unpacked(name: str, data: bytes) -> bytes:
+    try:
+        with gzip.open(BytesIO(data)) as file:
+            content = file.read(_MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{name} cannot be unpacked ({error}); compress it again.") from None
+    if len(content) > _MOST_BYTES:
+        raise DataError(f"{name} unpacks to more than {_MOST_BYTES:,} bytes; unpack it, or cut it into parts.")
+    return content
