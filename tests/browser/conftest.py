@@ -84,9 +84,9 @@ def open_page(browser) -> Iterator:
 
 @pytest.fixture
 def red_circle(tmp_path) -> Path:
-    """A picture on disk."""
-    from serving.coloured_shapes import Shape, picture
+    """A image on disk."""
+    from serving.coloured_shapes import Shape, image
 
     path = tmp_path / "mine.png"
-    path.write_bytes(picture(Shape("red", "circle", "train"), side=120))
+    path.write_bytes(image(Shape("red", "circle", "train"), side=120))
     return path

@@ -7,7 +7,7 @@ import pytest
 from diptych.search import NewItem
 from diptych.serving import ServingSettings, create_app
 from serving import fake_searcher
-from serving.coloured_shapes import Shape, picture
+from serving.coloured_shapes import Shape, image
 from serving.running_server import running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -217,7 +217,7 @@ def test_the_preview_falls_back_to_the_thumbnail(tmp_path, open_page, key) -> No
 def test_markup_is_shown_as_text_only(tmp_path, open_page) -> None:
     searcher = fake_searcher.filled(tmp_path)
     known = {"label": "a &lt;b&gt; <u>c</u>", "text": HOSTILE, "price": "<b>9</b>"}
-    shown = picture(Shape("red", "circle", "train"))
+    shown = image(Shape("red", "circle", "train"))
     searcher.add([NewItem("odd", "image", shown, known)])
     with running(create_app(searcher)) as address:
         page = open_page(f"{address}/?q=kettle&mode=lexical")

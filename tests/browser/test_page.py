@@ -65,7 +65,7 @@ def test_an_image_finds_items(address, open_page, red_circle) -> None:
     expect(page.locator(CARDS)).to_have_count(0)
 
 
-def test_a_dropped_and_a_pasted_picture_search_too(address, open_page, red_circle) -> None:
+def test_a_dropped_and_a_pasted_image_search_too(address, open_page, red_circle) -> None:
     page = open_page(address)
     give = """([bytes, kind]) => {
         const usual = { bubbles: true, cancelable: true };
@@ -83,7 +83,7 @@ def test_a_dropped_and_a_pasted_picture_search_too(address, open_page, red_circl
         expect(page.locator(CARDS)).to_have_count(0)
 
 
-def test_what_is_no_picture_is_said(address, open_page, tmp_path) -> None:
+def test_what_is_not_an_image_is_said(address, open_page, tmp_path) -> None:
     page = open_page(address)
     page.wait_for_selector("#examples button")
     (tmp_path / "fake.png").write_text("hello")

@@ -92,7 +92,7 @@ def test_image(shown, words, open_page, tmp_path) -> None:
     mine = {"name": "mine.webp", "mimeType": "image/webp", "buffer": (tmp_path / "mine").read_bytes()}
     page.set_input_files("#file", mine)
     page.wait_for_selector(CARDS)
-    keep(page, "picture")
+    keep(page, "image")
 
 
 def test_filter(shown, words, open_page) -> None:

@@ -62,7 +62,7 @@ def test_interrupted_work_is_taken_up_and_comes_to_the_same(fields, dataset, tmp
         progress=lambda stage, done, total, f=None: stages.append((stage, done)),
     )
     assert built.resumed and ("indexing text", 48) in stages and ("indexing text", 32) not in stages
-    assert ("indexing image", 80) not in stages and built.pictures == 80
+    assert ("indexing image", 80) not in stages and built.images == 80
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     assert content(tmp_path / "index") == content(fields / "index")
 
@@ -136,14 +136,14 @@ def test_a_method_of_two_spaces_is_refused(dense_dataset, tmp_path) -> None:
         check_indexable(model, dense_dataset)
     model.__class__ = OneSpace
     model.similarity = "dot"
-    with pytest.raises(ConfigError, match="compares codes by dot product"):
+    with pytest.raises(ConfigError, match="compares embeddings by dot product"):
         check_indexable(model, dense_dataset)
 
 
 def test_a_dataset_of_numbers_is_searched_by_its_items(dense_dataset, tmp_path) -> None:
     save_model(create("cca", components=3).fit(dense_dataset), tmp_path / "model")
     built = build_index(tmp_path / "model", dense_dataset, tmp_path / "index", projection="pca")
-    assert built.pictures == 0 and sum(built.entries.values()) == 2 * len(dense_dataset)
+    assert built.images == 0 and sum(built.entries.values()) == 2 * len(dense_dataset)
     with Searcher.open(tmp_path / "index") as searcher:
         assert searcher.info()["takes"] == []
         assert len(searcher.similar(f"image:{dense_dataset.ids[0]}", into="text").hits) == 10
@@ -178,10 +178,10 @@ def test_pictures_that_are_gone_leave_the_search_as_it_is(tmp_path) -> None:
         file.unlink()
     (tmp_path / "raw" / "pictures" / "red-03.png").write_bytes(b"broken")
     built = build_index(tmp_path / "model", dataset, tmp_path / "index", projection="none")
-    assert built.pictures == 69 and built.entries["image"] == 80
+    assert built.images == 69 and built.entries["image"] == 80
     shutil.rmtree(tmp_path / "raw")
     again = build_index(tmp_path / "model", dataset, tmp_path / "index", projection="none", overwrite=True)
-    assert again.pictures == 0
+    assert again.images == 0
 
 
 def test_names_in_a_dataset_lead_nowhere_else(fields, tmp_path) -> None:

@@ -86,8 +86,8 @@ def test_few_pairs_are_all_taken() -> None:
     assert len(pairs) == 600 and (pairs.weights == 1).all()
     table = [
         (float(q @ g), a == b)
-        for q, a in zip(queries.codes, queries.labels.codes, strict=True)
-        for g, b in zip(gallery.codes, gallery.labels.codes, strict=True)
+        for q, a in zip(queries.embeddings, queries.labels.codes, strict=True)
+        for g, b in zip(gallery.embeddings, gallery.labels.codes, strict=True)
     ]
     found = zip(pairs.cosines.tolist(), pairs.relevant.tolist(), strict=True)
     np.testing.assert_allclose(sorted(found), sorted(table), atol=1e-12)
@@ -105,7 +105,7 @@ def test_of_many_pairs_the_weights_stand_for_all() -> None:
 def test_no_item_is_paired_with_itself_in_its_own_modality() -> None:
     one = side("a", 40, 3, 0)
     assert len(draw_pairs(one, one, generator(0))) == 40 * 39
-    other = Side("b", one.codes, one.labels, one.items)
+    other = Side("b", one.embeddings, one.labels, one.items)
     assert len(draw_pairs(one, other, generator(0))) == 40 * 40
 
 

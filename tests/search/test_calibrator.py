@@ -31,7 +31,7 @@ def test_typed_queries_are_embedded_as_queries_are(fields) -> None:
     assert side.items.tolist() == part.index.tolist()
     codes = model.embed_raw("text", ["a red paper in the light"])[0].astype(np.float64)
     where = [dataset.items.column("text")[int(place)].as_py() for place in side.items].index("a red paper in the light")
-    np.testing.assert_allclose(side.codes[where], codes / np.linalg.norm(codes), atol=1e-6)
+    np.testing.assert_allclose(side.embeddings[where], codes / np.linalg.norm(codes), atol=1e-6)
     assert typed_side(model, dataset, part, "image", 0) is None
 
 

@@ -1,4 +1,4 @@
-"""A world small enough to know the right answers: pictures of coloured shapes and sentences about them."""
+"""A world small enough to know the right answers: images of coloured shapes and sentences about them."""
 
 from dataclasses import dataclass
 from io import BytesIO
@@ -41,7 +41,7 @@ def world() -> list[Shape]:
     return [Shape(*one) for one in product(COLOURS, SHAPES, SPLITS)]
 
 
-def picture(thing: Shape, side: int = 96, kind: str = "PNG") -> bytes:
+def image(thing: Shape, side: int = 96, kind: str = "PNG") -> bytes:
     image = Image.new("RGB", (side, side), "white")
     draw = ImageDraw.Draw(image)
     margin = side // (5 if thing.split == "train" else 7)
@@ -69,7 +69,7 @@ def vector_of_words(words: str) -> np.ndarray | None:
     return row if row.any() else None
 
 
-def vector_of_picture(data: bytes) -> np.ndarray:
+def vector_of_image(data: bytes) -> np.ndarray:
     pixels = np.asarray(Image.open(BytesIO(data)).convert("RGB")).reshape(-1, 3)
     inked = pixels[(pixels < 245).any(axis=1)]
     return _coloured(inked.mean(axis=0) if len(inked) else np.array([250.0, 250.0, 250.0]))

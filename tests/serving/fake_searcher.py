@@ -29,7 +29,7 @@ class FakeSearcher:
 
     def __init__(self, folder: Path) -> None:
         self.index = create_index(folder / "index", Identity(EmbedderId("toy"), shapes.DIMENSION))
-        self.pictures: dict[str, bytes] = {}
+        self.images: dict[str, bytes] = {}
         self.batches: list[int] = []
         self.threads: set[str] = set()
         self.pause = 0.0
@@ -102,12 +102,12 @@ class FakeSearcher:
         count = write(
             [item.id for item in items], np.stack(rows), modality=[item.kind for item in items], metadata=known
         )
-        self.pictures |= {item.id: item.value for item in items if item.kind == "image"}
+        self.images |= {item.id: item.value for item in items if item.kind == "image"}
         return count
 
     def remove(self, ids) -> int:
         for id in ids:
-            self.pictures.pop(id, None)
+            self.images.pop(id, None)
         return self.index.delete(ids)
 
     def info(self) -> dict[str, Any]:
@@ -132,14 +132,14 @@ class FakeSearcher:
         }
 
     def thumbnail(self, id: str) -> bytes | None:
-        if id not in self.pictures:
+        if id not in self.images:
             return None
         out = BytesIO()
-        Image.open(BytesIO(self.pictures[id])).convert("RGB").resize((64, 64)).save(out, "WEBP")
+        Image.open(BytesIO(self.images[id])).convert("RGB").resize((64, 64)).save(out, "WEBP")
         return out.getvalue()
 
     def original(self, id: str) -> tuple[bytes, str] | None:
-        return (self.pictures[id], "image/png") if id in self.pictures else None
+        return (self.images[id], "image/png") if id in self.images else None
 
     def projection(self):
         turns = {name: 2 * math.pi * place / len(shapes.COLOURS) for place, name in enumerate(shapes.COLOURS)}
@@ -170,7 +170,7 @@ class FakeSearcher:
             return item.vector
         if part.kind == "image":
             try:
-                return shapes.vector_of_picture(part.value)
+                return shapes.vector_of_image(part.value)
             except Exception:
                 raise DataError("the given bytes cannot be decoded; give an image.") from None
         row = shapes.vector_of_words(part.value)
@@ -206,11 +206,11 @@ def _counted(items, key: str) -> dict[str, int]:
 
 
 def filled(folder: Path) -> FakeSearcher:
-    """A searcher over the whole world: a picture and a sentence of everything."""
+    """A searcher over the whole world: an image and a sentence of everything."""
     searcher, items = FakeSearcher(folder), []
     for thing in shapes.world():
         known = {"item": thing.name, "label": thing.colour, "split": thing.split, "text": thing.sentence}
-        items.append(NewItem(f"image:{thing.name}", "image", shapes.picture(thing), known))
+        items.append(NewItem(f"image:{thing.name}", "image", shapes.image(thing), known))
         items.append(NewItem(f"text:{thing.name}", "text", thing.sentence, known))
     searcher.add(items)
     return searcher

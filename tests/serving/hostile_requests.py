@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from serving.coloured_shapes import Shape, picture
+from serving.coloured_shapes import Shape, image
 
 ADDRESSES = [
     "/v1/search",
@@ -41,7 +41,7 @@ IDS = st.one_of(
     ),
     st.text(max_size=40),
 )
-WHOLE = picture(Shape("red", "circle", "train"), side=24)
+WHOLE = image(Shape("red", "circle", "train"), side=24)
 
 
 def png(width: int, height: int, body: bytes) -> bytes:
@@ -57,14 +57,14 @@ def png(width: int, height: int, body: bytes) -> bytes:
 
 @st.composite
 def damaged(draw) -> bytes:
-    """A real picture with some bytes changed, or cut off."""
+    """A real image with some bytes changed, or cut off."""
     data = bytearray(WHOLE)
     for _ in range(draw(st.integers(0, 6))):
         data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
     return bytes(data[: draw(st.integers(0, len(data)))])
 
 
-PICTURES = st.one_of(
+IMAGES = st.one_of(
     st.just(WHOLE),
     damaged(),
     st.binary(max_size=60),
@@ -84,9 +84,7 @@ WORDS = st.one_of(st.sampled_from(["red", "a blue square", "zebra", "\0", "ð”˜ð
 PARTS = st.one_of(
     st.fixed_dictionaries({"kind": st.just("text"), "text": WORDS}, optional={"weight": NUMBERS}),
     st.fixed_dictionaries({"kind": st.just("item"), "id": IDS}, optional={"weight": NUMBERS}),
-    st.fixed_dictionaries(
-        {"kind": st.just("image"), "data": PICTURES.map(lambda data: base64.b64encode(data).decode())}
-    ),
+    st.fixed_dictionaries({"kind": st.just("image"), "data": IMAGES.map(lambda data: base64.b64encode(data).decode())}),
     JSON,
 )
 CONDITIONS = st.one_of(
@@ -142,7 +140,7 @@ def requests(draw) -> tuple[str, str, dict[str, Any]]:
         options["content"] = json.dumps(body).encode("utf-8", "surrogatepass")
         options["headers"] = {"content-type": "application/json"}
     elif kind == "form":
-        options["files"] = {draw(st.sampled_from(["picture", "query", "other"])): ("x.png", draw(PICTURES))}
+        options["files"] = {draw(st.sampled_from(["image", "query", "other"])): ("x.png", draw(IMAGES))}
         options["data"] = {
             draw(st.sampled_from(["query", "item", "weights"])): json.dumps(draw(st.one_of(QUERIES, JSON)))
         }

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from serving.coloured_shapes import Shape, picture
+from serving.coloured_shapes import Shape, image
 
 MODES = ["hybrid", "vector", "lexical"]
 
@@ -37,7 +37,7 @@ def test_one_side_can_still_be_asked_for(client) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_mode_arrives_by_every_way_of_asking(client, searcher, mode) -> None:
     form = {"query": json.dumps({"parts": [{"kind": "text", "text": "red circle"}], "mode": mode})}
-    shape = {"picture": ("x.png", picture(Shape("red", "circle", "train")))}
+    shape = {"image": ("x.png", image(Shape("red", "circle", "train")))}
     answers = [
         client("GET", "/v1/search", params={"q": "red circle", "mode": mode}),
         client("POST", "/v1/search", json={"parts": [{"kind": "text", "text": "red circle"}], "mode": mode}),
@@ -59,7 +59,7 @@ def test_a_result_says_why_it_is_there(client) -> None:
     why = ask(client, "Red circle")["hits"][0]["why"]
     assert set(why["words"]) == {"red", "circle"} and why["side"] == "words" and why["bm25"] == 1
     assert -1 <= why["image"] <= 1 and -1 <= why["text"] <= 1
-    by_image = client("POST", "/v1/search", files={"picture": ("x", picture(Shape("red", "circle", "train")))}).json()
+    by_image = client("POST", "/v1/search", files={"image": ("x", image(Shape("red", "circle", "train")))}).json()
     assert by_image["hits"][0]["why"]["side"] == "image" and by_image["hits"][0]["why"]["words"] == []
     lexical = ask(client, "circle", mode="lexical", k=200)
     assert lexical["total"] == 12

@@ -12,13 +12,13 @@ from diptych._core.errors import DataError
 from diptych.serving.errors import without_places
 from diptych.serving.routes.items import SHOWN
 from diptych.serving.security import Buckets
-from serving.coloured_shapes import Shape, picture
+from serving.coloured_shapes import Shape, image
 
 WORDS = {"parts": [{"kind": "text", "text": "red"}]}
 
 
 def claims(width: int, height: int) -> bytes:
-    """A small PNG whose header claims a large picture."""
+    """A small PNG whose header claims a large image."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -30,19 +30,19 @@ def claims(width: int, height: int) -> bytes:
 
 
 def upload(client, data: bytes):
-    return client("POST", "/v1/search", files={"picture": ("x.png", data)})
+    return client("POST", "/v1/search", files={"image": ("x.png", data)})
 
 
 @pytest.mark.parametrize("size", [(60_000, 60_000), (8_000, 8_000), (2**31 - 1, 1), (0, 0)])
-def test_a_picture_that_claims_too_much_is_not_decoded(client, searcher, size) -> None:
+def test_an_image_that_claims_too_much_is_not_decoded(client, searcher, size) -> None:
     response = upload(client, claims(*size))
     assert response.status_code in (413, 422)
-    assert response.json()["error"]["code"] in ("too_many_pixels", "no_picture")
+    assert response.json()["error"]["code"] in ("too_many_pixels", "not_an_image")
     assert searcher.batches == []
 
 
 def test_the_pixel_limit_is_exact(serve) -> None:
-    data = picture(Shape("red", "circle", "train"), side=40)
+    data = image(Shape("red", "circle", "train"), side=40)
     assert upload(serve(max_pixels=1600), data).status_code == 200
     assert upload(serve(max_pixels=1599), data).json()["error"]["code"] == "too_many_pixels"
 
@@ -50,19 +50,19 @@ def test_the_pixel_limit_is_exact(serve) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"hello", b"<svg onload='alert(1)'/>", b"%PDF-1.4", b"\x89PNG\r\n\x1a\n" + bytes(50)]
 )
-def test_what_is_no_picture_is_refused(client, data) -> None:
+def test_what_is_not_an_image_is_refused(client, data) -> None:
     response = upload(client, data)
-    assert (response.status_code, response.json()["error"]["code"]) == (422, "no_picture")
+    assert (response.status_code, response.json()["error"]["code"]) == (422, "not_an_image")
 
 
-def test_damaged_pictures_are_refused_with_a_sentence(client) -> None:
-    whole = picture(Shape("red", "circle", "train"))
+def test_damaged_images_are_refused_with_a_sentence(client) -> None:
+    whole = image(Shape("red", "circle", "train"))
     response = upload(client, whole[: len(whole) // 2])
     assert response.status_code == 422
     assert response.json()["error"]["message"]
 
 
-def test_a_picture_with_too_many_bytes_is_refused(serve) -> None:
+def test_an_image_with_too_many_bytes_is_refused(serve) -> None:
     out = BytesIO()
     Image.effect_noise((200, 200), 90).save(out, "PNG")
     assert len(out.getvalue()) > 10_000
@@ -158,7 +158,7 @@ def test_places_on_this_machine_are_left_out_of_messages(client, searcher, monke
     assert without_places("image:harbour/7.jpg and 3/4 stay") == "image:harbour/7.jpg and 3/4 stay"
 
 
-def test_only_pictures_are_shown_and_everything_else_is_handed_over(client, searcher, monkeypatch) -> None:
+def test_only_images_are_shown_and_everything_else_is_handed_over(client, searcher, monkeypatch) -> None:
     monkeypatch.setattr(searcher, "original", lambda id: (b"<svg/>", "image/svg+xml"))
     response = client("GET", "/v1/media/image:red-circle-train?size=original")
     assert response.headers["content-type"] == "application/octet-stream"
@@ -221,7 +221,7 @@ def test_a_client_that_goes_away_is_no_failure(client, caplog) -> None:
 @pytest.mark.parametrize("charset", ["utf-7", "unicode_escape", "rot13", "hex", "no-such"])
 def test_strange_encodings_of_a_form_are_no_failure(client, charset) -> None:
     field = b'--x\r\nContent-Disposition: form-data; name="query"\r\n\r\n{"into": "+2AA-\\ud800"}\r\n'
-    file = b'--x\r\nContent-Disposition: form-data; name="picture"; filename="p"\r\n\r\n..\r\n--x--\r\n'
+    file = b'--x\r\nContent-Disposition: form-data; name="image"; filename="p"\r\n\r\n..\r\n--x--\r\n'
     headers = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
     response = client("POST", "/v1/search", content=field + file, headers=headers)
     assert response.status_code in (400, 422)

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from serving.asgi_client import bearer
-from serving.coloured_shapes import Shape, picture
+from serving.coloured_shapes import Shape, image
 
-PICTURE = picture(Shape("green", "square", "train"))
+IMAGE = image(Shape("green", "square", "train"))
 
 
 @pytest.fixture
@@ -39,12 +39,12 @@ def test_an_item_that_is_added_is_found_and_one_that_is_deleted_is_not(writer) -
     assert not writer("GET", "/v1/search", params={"q": "purple", "where": "tag = 'fresh'"}).json()["hits"]
 
 
-def test_a_picture_is_added_as_a_form_and_replaced_as_json(writer) -> None:
+def test_an_image_is_added_as_a_form_and_replaced_as_json(writer) -> None:
     item = json.dumps({"id": "pic", "metadata": {"label": "green"}})
-    made = writer("POST", "/v1/items", files={"picture": ("p.png", PICTURE)}, data={"item": item})
+    made = writer("POST", "/v1/items", files={"image": ("p.png", IMAGE)}, data={"item": item})
     assert made.status_code == 201
-    assert writer("GET", "/v1/media/pic?size=original").content == PICTURE
-    blue = picture(Shape("blue", "circle", "train"))
+    assert writer("GET", "/v1/media/pic?size=original").content == IMAGE
+    blue = image(Shape("blue", "circle", "train"))
     body = {"data": base64.b64encode(blue).decode(), "metadata": {"label": "blue"}}
     assert writer("PUT", "/v1/items/pic", json=body).json() == {"count": 1}
     assert writer("GET", "/v1/media/pic", params={"size": "original"}).content == blue

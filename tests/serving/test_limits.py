@@ -13,10 +13,10 @@ from diptych.serving import ServingSettings, create_app
 from diptych.serving.security import Buckets, client_of
 from serving import fake_searcher
 from serving.asgi_client import bearer
-from serving.coloured_shapes import Shape, picture
+from serving.coloured_shapes import Shape, image
 from serving.running_server import running
 
-RED = picture(Shape("red", "circle", "train"))
+RED = image(Shape("red", "circle", "train"))
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def test_json_has_a_limit_of_its_own_and_says_what_to_do(serve) -> None:
     large = client("POST", "/v1/search", json={"parts": [{"kind": "image", "data": data}]})
     assert code(large) == (413, "too_large")
     assert "send large images as a form" in large.json()["error"]["message"]
-    form = client("POST", "/v1/search", files={"picture": ("x.png", RED + bytes(90_000))})
+    form = client("POST", "/v1/search", files={"image": ("x.png", RED + bytes(90_000))})
     assert form.status_code == 200
 
 
 def test_a_field_of_a_form_is_no_way_around_the_limits(serve) -> None:
     client = serve(max_json_bytes=100_000)
-    files = {"picture": ("x.png", RED)}
+    files = {"image": ("x.png", RED)}
     long = client("POST", "/v1/search", files=files, data={"query": " " * 200_000 + "{}"})
     assert long.status_code in (400, 413)
     many = serve()("POST", "/v1/search", files=files, data={"query": "[" + "1," * 250_000 + "1]"})
@@ -78,7 +78,7 @@ def test_a_field_of_a_form_is_no_way_around_the_limits(serve) -> None:
 def test_bodies_that_are_held_together_have_a_limit_and_small_ones_pass(serve, searcher) -> None:
     searcher.pause = 0.5
     client = serve(max_upload_bytes=400_000, max_uploads_bytes=1_000_000)
-    large = {"files": {"picture": ("x.png", RED + bytes(350_000))}}
+    large = {"files": {"image": ("x.png", RED + bytes(350_000))}}
     small = {"json": {"parts": [{"kind": "text", "text": "red"}]}}
     asked = [("POST", "/v1/search", large)] * 6 + [("POST", "/v1/search", small)] * 6
     answers = client.together(*asked)
@@ -101,7 +101,7 @@ def test_what_was_held_is_given_back_when_a_client_goes_away(serve) -> None:
     headers = {"content-type": "multipart/form-data; boundary=x"}
     for _ in range(4):
         assert client("POST", "/v1/search", content=half(), headers=headers).status_code in (400, 408)
-    assert client("POST", "/v1/search", files={"picture": ("x.png", RED + bytes(350_000))}).status_code == 200
+    assert client("POST", "/v1/search", files={"image": ("x.png", RED + bytes(350_000))}).status_code == 200
 
 
 @pytest.mark.parametrize("id", ["a\nb", "a\rb", "a\r\nb", "\0", "a\x7f", "a\u2028b", "a\x85"])
@@ -110,7 +110,7 @@ def test_an_id_that_no_address_can_hold_is_refused(writer, searcher, id) -> None
     assert code(added) == (422, "invalid")
     assert "control character" in added.json()["error"]["message"]
     form = {"item": json.dumps({"id": id})}
-    assert writer("POST", "/v1/items", files={"picture": ("x", RED)}, data=form).status_code == 422
+    assert writer("POST", "/v1/items", files={"image": ("x", RED)}, data=form).status_code == 422
     assert searcher.get(id) is None
 
 
@@ -137,7 +137,7 @@ def test_metadata_has_a_limit(serve) -> None:
         (
             "PUT",
             "/v1/items/y",
-            {"files": {"picture": ("x", RED)}, "data": {"item": json.dumps({"metadata": too_much})}},
+            {"files": {"image": ("x", RED)}, "data": {"item": json.dumps({"metadata": too_much})}},
         ),
     ]
     for method, address, options in asked:

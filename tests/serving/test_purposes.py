@@ -60,7 +60,7 @@ def test_a_purpose_is_answered_as_by_an_index_of_that_space(client, folder, purp
 
 def test_forms_and_items_take_a_purpose(client) -> None:
     form = {"query": json.dumps({"into": "text", "k": 3, "purpose": "partner"})}
-    shown = client("POST", "/v1/search", files={"picture": ("x.png", png("red", "mine"))}, data=form)
+    shown = client("POST", "/v1/search", files={"image": ("x.png", png("red", "mine"))}, data=form)
     assert shown.json()["purpose"] == "partner"
     alike = client("GET", "/v1/similar/image:red-00", params={"purpose": "class", "k": 3})
     assert alike.json()["purpose"] == "class"

@@ -31,11 +31,11 @@ def labels(response) -> list[str]:
     return [hit["metadata"]["label"] for hit in response.json()["hits"]]
 
 
-def test_words_find_pictures_and_a_picture_finds_words(client) -> None:
+def test_words_find_images_and_an_image_finds_words(client) -> None:
     assert labels(client("GET", "/v1/search?q=a+blue+wall&into=image&k=3")) == ["blue"] * 3
     form = {"query": json.dumps({"into": "text", "k": 3})}
     assert (
-        labels(client("POST", "/v1/search", files={"picture": ("x.png", png("red", "mine"))}, data=form)) == ["red"] * 3
+        labels(client("POST", "/v1/search", files={"image": ("x.png", png("red", "mine"))}, data=form)) == ["red"] * 3
     )
 
 
@@ -71,7 +71,7 @@ def test_what_the_page_needs_is_there(client) -> None:
 
 def test_items_are_added_found_and_removed(client) -> None:
     item = json.dumps({"id": "mine", "metadata": {"label": "grey", "mine": 1}})
-    made = client("POST", "/v1/items", files={"picture": ("x.png", png("grey", "new"))}, data={"item": item})
+    made = client("POST", "/v1/items", files={"image": ("x.png", png("grey", "new"))}, data={"item": item})
     assert made.status_code == 201, made.text
     assert [hit["id"] for hit in client("GET", "/v1/search?q=grey&where=mine+%3D+1").json()["hits"]] == ["mine"]
     assert client("GET", "/v1/media/mine").status_code == 200

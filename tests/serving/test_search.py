@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from serving.coloured_shapes import Shape, picture
+from serving.coloured_shapes import Shape, image
 
 RED = Shape("red", "circle", "train")
 BLUE = Shape("blue", "square", "test")
@@ -24,13 +24,13 @@ def words(text: str, weight: float = 1.0) -> dict:
     return {"kind": "text", "text": text, "weight": weight}
 
 
-def test_words_in_the_address_find_pictures(client) -> None:
+def test_words_in_the_address_find_images(client) -> None:
     response = client("GET", "/v1/search", params={"q": "a red circle", "into": "image", "k": 6})
     assert labels(response) == ["red"] * 6
     assert {hit["modality"] for hit in response.json()["hits"]} == {"image"}
 
 
-def test_a_result_carries_score_probability_and_where_its_picture_is(client) -> None:
+def test_a_result_carries_score_probability_and_where_its_image_is(client) -> None:
     answer = search(client, words("red"), into="image", k=1).json()
     hit = answer["hits"][0]
     assert hit["score"] == pytest.approx(1.0, abs=0.05)
@@ -39,21 +39,26 @@ def test_a_result_carries_score_probability_and_where_its_picture_is(client) -> 
     assert client("GET", hit["media"]).headers["content-type"] == "image/webp"
 
 
-def test_an_uploaded_picture_finds_words(client) -> None:
+def test_an_uploaded_image_finds_words(client) -> None:
     form = {"query": json.dumps({"into": "text", "k": 6})}
-    response = client("POST", "/v1/search", files={"picture": ("x.png", picture(BLUE))}, data=form)
+    response = client("POST", "/v1/search", files={"image": ("x.png", image(BLUE))}, data=form)
     assert labels(response) == ["blue"] * 6
 
 
-def test_a_picture_in_base64_is_the_same_as_an_uploaded_one(client) -> None:
-    part = {"kind": "image", "data": base64.b64encode(picture(BLUE)).decode()}
+def test_an_image_in_base64_is_the_same_as_an_uploaded_one(client) -> None:
+    part = {"kind": "image", "data": base64.b64encode(image(BLUE)).decode()}
     sent = search(client, part, k=5)
-    uploaded = client("POST", "/v1/search", files={"picture": ("x", picture(BLUE))}, data={"query": '{"k": 5}'})
+    uploaded = client("POST", "/v1/search", files={"image": ("x", image(BLUE))}, data={"query": '{"k": 5}'})
     assert sent.json()["hits"] == uploaded.json()["hits"]
 
 
-def test_several_pictures_have_weights_in_order(client) -> None:
-    files = [("picture", ("a", picture(RED))), ("picture", ("b", picture(BLUE)))]
+def test_the_field_is_still_known_by_its_earlier_name(client) -> None:
+    asked = [client("POST", "/v1/search", files={name: ("x", image(BLUE))}).json() for name in ("image", "picture")]
+    assert [hit["id"] for hit in asked[0]["hits"]] == [hit["id"] for hit in asked[1]["hits"]] != []
+
+
+def test_several_images_have_weights_in_order(client) -> None:
+    files = [("image", ("a", image(RED))), ("image", ("b", image(BLUE)))]
     both = client("POST", "/v1/search", files=files, data={"query": '{"weights": [1, -0.2], "k": 6, "into": "image"}'})
     assert labels(both) == ["red"] * 6
     other = client("POST", "/v1/search", files=files, data={"query": '{"weights": [-0.2], "k": 6, "into": "image"}'})

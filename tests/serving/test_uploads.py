@@ -76,7 +76,7 @@ def test_large_images_of_several_people_are_not_decoded_together(serve, searcher
     searcher.pause = 0.2
     client = serve()
     data = encoded((1_000, 1_000), "RGB")
-    asked = ("POST", "/v1/search", {"files": [("picture", (f"{number}", data)) for number in range(12)]})
+    asked = ("POST", "/v1/search", {"files": [("image", (f"{number}", data)) for number in range(12)]})
     assert {answer.status_code for answer in client.together(*[asked] * 6)} == {200}
     shown = [sum(isinstance(part.value, bytes) for part in query.parts) for query in searcher.asked]
     assert sum(shown) == 72 and max(searcher.batches) <= 2
@@ -119,7 +119,7 @@ def test_the_server_stays_small_whatever_is_uploaded(tmp_path) -> None:
     with served(tmp_path / "index") as (pid, address):
 
         def ask(*images: bytes) -> int:
-            files = [("picture", (str(number), data)) for number, data in enumerate(images)]
+            files = [("image", (str(number), data)) for number, data in enumerate(images)]
             return httpx.post(f"{address}/v1/search", files=files, timeout=600).status_code
 
         def together(*requests) -> set[int]:

@@ -69,7 +69,7 @@ def index(
 def tell_built(built: Built, out: Path, messages: Console) -> None:
     """Say what was built, and how far its probabilities can be trusted."""
     entries = ", ".join(f"{count:,} {name}" for name, count in built.entries.items())
-    words = [f"index: {out} ({entries}; {built.pictures:,} thumbnails) in {built.seconds:.1f} s"]
+    words = [f"index: {out} ({entries}; {built.images:,} thumbnails) in {built.seconds:.1f} s"]
     if built.resumed:
         words.insert(0, "earlier work was taken up")
     if built.without_direction:

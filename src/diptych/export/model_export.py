@@ -31,7 +31,7 @@ from diptych.methods.exported import (
     is_exported,
     load_exported,
 )
-from diptych.search.spaces import compares_codes, whole_purpose
+from diptych.search.spaces import compares_embeddings, whole_purpose
 
 _COMPARED = 8
 
@@ -153,7 +153,7 @@ def _rows(model: Method, dataset: Dataset | None) -> tuple[dict[str, Singles], d
 def _compares_by_direction(model: Method, rows: dict[str, Singles]) -> bool:
     """Whether the method compares other codes in each direction than it embeds, which no graph of codes holds."""
     few = {name: values[-_COMPARED:] for name, values in rows.items()}
-    return not all(compares_codes(model, one, other, few[one], few[other]) for one, other in permutations(few, 2))
+    return not all(compares_embeddings(model, one, other, few[one], few[other]) for one, other in permutations(few, 2))
 
 
 def _write_graphs(model: Method, rows: dict[str, Singles], folder: Path, progress: Progress) -> dict[str, GraphFile]:

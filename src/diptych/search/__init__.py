@@ -1,4 +1,4 @@
-"""Search: from a model and a dataset to an index, and from words and pictures to what belongs to them."""
+"""Search: from a model and a dataset to an index, and from text and images to the items that match them."""
 
 from diptych.media import THUMBNAIL_TYPE
 from diptych.search.build import Built, build_index

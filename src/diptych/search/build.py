@@ -1,4 +1,4 @@
-"""Build an index: every item of a dataset, embedded by a model, with all that is needed to ask for it."""
+"""Build an index: embed every item of a dataset by a model, and store what searching it needs."""
 
 import shutil
 import time
@@ -42,7 +42,7 @@ class Built:
     Attributes:
         entries: how many of each modality are in the index.
         without_direction: how many items had the zero vector, which cannot be found, and were left out.
-        pictures: how many have a picture to show.
+        images: how many have an image to show.
         calibration: how cosines become probabilities.
         resumed: whether earlier work was taken up.
         seconds: what it took.
@@ -51,7 +51,7 @@ class Built:
 
     entries: dict[str, int]
     without_direction: int
-    pictures: int
+    images: int
     calibration: Calibration
     resumed: bool
     seconds: float
@@ -81,7 +81,7 @@ def build_index(
         model_folder: a saved model; it is copied into the index.
         dataset: the items, of all splits.
         out: the index's folder.
-        engine: which engine keeps the vectors.
+        engine: which engine stores the vectors.
         url: the address of that engine's server, if it has one.
         purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
         projection: how positions for the explore view are made.
@@ -136,7 +136,7 @@ def build_index(
     return Built(
         entries=entries,
         without_direction=wanted - sum(entries.values()),
-        pictures=build.pictures,
+        images=build.images,
         calibration=calibration,
         resumed=resumed,
         seconds=time.perf_counter() - started,
@@ -157,7 +157,7 @@ class _Build:
     thumbnails: bool
     keep_originals: bool
     progress: Progress
-    pictures: int = 0
+    images: int = 0
 
     def add_everything(self) -> None:
         """Bring in all modalities, block by block."""
@@ -167,7 +167,7 @@ class _Build:
                 for modality in self.model.modalities:
                     shown = self.thumbnails and medium_of(self.model, modality) == "image"
                     self._add(modality, importer if shown else None)
-            self.pictures = store.count()
+            self.images = store.count()
         finally:
             store.close()
 
@@ -176,17 +176,17 @@ class _Build:
         start, total = self.work.done(modality), len(everything)
         rest = everything.take(np.arange(start, total))
         began = time.perf_counter()
-        codes = self.model.embed_blocks(modality, rest.blocks(modality, _BLOCK), self.spaces.embedded_for)
-        for part, block in zip(_parts(rest), codes, strict=True):
+        embeddings = self.model.embed_blocks(modality, rest.blocks(modality, _BLOCK), self.spaces.embedded_for)
+        for part, block in zip(_parts(rest), embeddings, strict=True):
             self._add_block(modality, part, block, importer)
             start += len(part)
             self.work.mark(modality, start)
             rate = (start - total + len(rest)) / (time.perf_counter() - began)
             self.progress(f"indexing {modality}", start, total, {"per second": rate})
 
-    def _add_block(self, modality: str, part: Partition, codes: Any, importer: ImageImporter | None) -> None:  # noqa: ANN401
-        usable = self.spaces.complete(codes)
-        kept, rows = part.take(usable), codes[usable]
+    def _add_block(self, modality: str, part: Partition, embeddings: Any, importer: ImageImporter | None) -> None:  # noqa: ANN401
+        usable = self.spaces.complete(embeddings)
+        kept, rows = part.take(usable), embeddings[usable]
         ids = [entry_id(modality, str(item)) for item in kept.ids]
         metadata = list(describe_items(self.dataset, kept.index))
         hashes = importer.take(ids, media_names(self.dataset, kept.index)) if importer is not None else {}

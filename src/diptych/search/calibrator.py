@@ -194,7 +194,7 @@ def best_side_pairs(
     shared = np.zeros(scores.shape, np.bool_)
     for name, side in sides.items():
         columns = np.searchsorted(items, side.items)
-        found = sigmoid(lines[name](asked.codes @ side.codes.T))
+        found = sigmoid(lines[name](asked.embeddings @ side.embeddings.T))
         scores[:, columns] = np.maximum(scores[:, columns], np.where(itself(asked, side), -np.inf, found))
         shared[:, columns] |= asked.labels.shared_with(side.labels)
     kept = np.isfinite(scores)
@@ -230,5 +230,5 @@ def _side(model: Method, part: Partition, modality: str, purpose: Purpose) -> Si
     having = part.having(modality)
     if not len(having):
         return Side(modality, np.zeros((0, 1)), having.labels, having.index)
-    codes = np.concatenate(list(model.embed_blocks(modality, having.blocks(modality), purpose)))
-    return Side.of(modality, having, codes)
+    embeddings = np.concatenate(list(model.embed_blocks(modality, having.blocks(modality), purpose)))
+    return Side.of(modality, having, embeddings)

@@ -1,4 +1,4 @@
-"""Who keeps an index's vectors: an engine in the index's own folder, or a server."""
+"""Where the vectors of an index are: in an engine in the index's own folder, or on a server."""
 
 import os
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class EngineLocation:
         return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
 
     def for_texts(self) -> "EngineLocation":
-        """Who keeps the texts beside an index: the same engine where it finds words, else one in the folder."""
+        """Where the texts beside an index are: the same engine where it finds words, else one in the folder."""
         if self.engine not in engines_with_words() or self.place is None:
             return EngineLocation()
         return EngineLocation(self.engine, self.url, f"{self.place}-texts")

@@ -34,11 +34,11 @@ class Description:
         dataset: its name and fingerprint.
         classes: how many entries of each modality each class had.
         splits: how many entries of each modality each split had.
-        engine: which engine keeps the vectors.
+        engine: which engine stores the vectors.
         url: of the server that has them, without a password; None if they are in the index's own folder.
         place: what the index is called on that server.
-        sources: folders and archives that hold the original pictures.
-        attribution: what the pictures' makers ask to be said.
+        sources: folders and archives that hold the original images.
+        attribution: what the images' makers ask to be said.
         examples: words to try.
         spaces: of the vectors, as `IndexSpaces` writes them; empty where the model has a single space.
         texts: which texts can be found by their words, as `TextsPlan` writes it; empty where none can.
@@ -115,7 +115,7 @@ def _count_documents(dataset: Dataset, parts: Iterable[Partition]) -> int:
 
 
 def _sources(dataset: Dataset, index_folder: Path) -> list[dict[str, str]]:
-    """Where the pictures lie, as seen from the index's folder."""
+    """Where the images lie, as seen from the index's folder."""
     if dataset.source.get("importer") != "ingest":
         return []
     there, here = (dataset.path / str(dataset.source["images"])).resolve(), index_folder.resolve()

@@ -1,7 +1,7 @@
-"""The pictures of an index: thumbnails, and where the originals are, in one SQLite file.
+"""The images of an index: thumbnails, and where the originals are, in one SQLite file.
 
-An item's metadata says which picture is its own, by the hash of its bytes; what the store holds beyond that is never
-shown. So an item and its picture change at one moment, that of the index.
+An item's metadata says which image is its own, by the hash of its bytes; what the store holds beyond that is never
+shown. So an item and its image change at one moment, that of the index.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS pictures (
 
 @dataclass(frozen=True)
 class StoredImage:
-    """One picture.
+    """One image.
 
     Attributes:
         id: of the item it belongs to.
@@ -68,14 +68,14 @@ class MediaStore:
             if create:
                 self._connection.execute(_TABLE)
 
-    def put(self, pictures: Iterable[StoredImage]) -> None:
-        """Keep pictures, all or none; one that is there already is replaced."""
-        rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in pictures]
+    def put(self, images: Iterable[StoredImage]) -> None:
+        """Keep images, all or none; one that is there already is replaced."""
+        rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in images]
         with _told(), self._lock, self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def get(self, id: str, hash: str) -> StoredImage | None:
-        """One picture, if it is there."""
+        """One image, if it is there."""
         with _told(), self._lock:
             row = self._connection.execute("SELECT * FROM pictures WHERE id = ? AND hash = ?", (id, hash)).fetchone()
         return None if row is None else StoredImage(*row)
@@ -88,14 +88,14 @@ class MediaStore:
         return None if row is None else bytes(row[0])
 
     def count(self) -> int:
-        """How many pictures there are."""
+        """How many images there are."""
         with _told(), self._lock:
             return int(self._connection.execute("SELECT count(*) FROM pictures").fetchone()[0])
 
-    def drop(self, pictures: Sequence[tuple[str, str]]) -> None:
-        """Forget pictures by id and hash."""
+    def drop(self, images: Sequence[tuple[str, str]]) -> None:
+        """Forget images by id and hash."""
         with _told(), self._lock, self._connection:
-            self._connection.executemany("DELETE FROM pictures WHERE id = ? AND hash = ?", pictures)
+            self._connection.executemany("DELETE FROM pictures WHERE id = ? AND hash = ?", images)
 
     def close(self) -> None:
         """Give back the file."""
@@ -114,11 +114,11 @@ def _told() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise DataError(f"the pictures of the index cannot be read or written ({error}).") from None
+        raise DataError(f"the images of the index cannot be read or written ({error}).") from None
 
 
 class Originals:
-    """Reads pictures where they were when the index was built; nothing is opened before it is asked for."""
+    """Reads images where they were when the index was built; nothing is opened before it is asked for."""
 
     def __init__(self, folder: Path, sources: Sequence[Mapping[str, Any]]) -> None:
         self._folder = folder
@@ -127,7 +127,7 @@ class Originals:
         self._lock = threading.Lock()
 
     def read(self, source: int, name: str, hash: str) -> bytes | None:
-        """A picture's bytes; None if it is gone, or no longer the one that was indexed."""
+        """An image's bytes; None if it is gone, or no longer the one that was indexed."""
         try:
             with self._lock:
                 opened = self._open(source)
@@ -149,19 +149,19 @@ class Originals:
             source = self._sources[number]
             path = (self._folder / source["path"]).resolve()
             if not path.exists():
-                raise DataError("the pictures are gone.")
+                raise DataError("the images are gone.")
             self._opened[number] = reopen_source(path, source["kind"])
         return self._opened[number]
 
 
 SOURCE_NUMBER = 0
-"""A dataset has one source of pictures."""
+"""A dataset has one source of images."""
 _AT_ONCE = 64
 """Originals that are held in memory before they are stored."""
 
 
 class ImageImporter:
-    """Reads pictures by the names a dataset gives them; the source refuses names that lead out of it."""
+    """Reads images by the names a dataset gives them; the source refuses names that lead out of it."""
 
     def __init__(self, source: MediaSource, store: MediaStore, *, keep_originals: bool = False) -> None:
         self._source = source
@@ -172,7 +172,7 @@ class ImageImporter:
         """Store the thumbnails of some items.
 
         Returns:
-            The hash of the picture by id, for those whose picture could be read.
+            The hash of the image by id, for those whose image could be read.
         """
         owners: dict[str, list[str]] = {}
         for id, name in zip(ids, names, strict=True):
@@ -181,17 +181,17 @@ class ImageImporter:
         hashes: dict[str, str] = {}
         read = self._read(list(owners))
         while some := list(islice(read, _AT_ONCE)):
-            pictures = [
+            images = [
                 StoredImage(id, content_hash(data), small, SOURCE_NUMBER, name, data if self._keep_originals else None)
                 for name, data, small in some
                 for id in owners[name]
             ]
-            self._store.put(pictures)
-            hashes |= {picture.id: picture.hash for picture in pictures}
+            self._store.put(images)
+            hashes |= {image.id: image.hash for image in images}
         return hashes
 
     def _read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes, bytes]]:
-        """The name, bytes and thumbnail of each picture that can be decoded, in the order that suits the source."""
+        """The name, bytes and thumbnail of each image that can be decoded, in the order that suits the source."""
         places = []
         for name in names:
             try:
@@ -211,7 +211,7 @@ class ImageImporter:
 def image_importer(
     dataset: Dataset, store: MediaStore, *, keep_originals: bool = False
 ) -> Iterator[ImageImporter | None]:
-    """Open a dataset's pictures; None where it knows none, or they have moved."""
+    """Open a dataset's images; None where it knows none, or they have moved."""
     try:
         source = media_of(dataset)
     except DataError:

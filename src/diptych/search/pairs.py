@@ -1,4 +1,4 @@
-"""Pairs to learn from how cosine and belonging go together."""
+"""Draw pairs of a query and a gallery item, from which calibration learns."""
 
 from dataclasses import dataclass
 
@@ -18,29 +18,29 @@ class Side:
 
     Attributes:
         modality: which one.
-        codes: one row of length 1 an item.
+        embeddings: one row of length 1 an item.
         labels: items that share one belong together.
         items: which item of the dataset each row is; none is paired with itself in its own modality.
     """
 
     modality: str
-    codes: Floats
+    embeddings: Floats
     labels: Labels
     items: Integers
 
     @classmethod
-    def of(cls, modality: str, part: Partition, codes: Singles) -> "Side":
+    def of(cls, modality: str, part: Partition, embeddings: Singles) -> "Side":
         """The items that have a direction and at least one label."""
-        lengths = np.linalg.norm(codes.astype(np.float64), axis=1)
+        lengths = np.linalg.norm(embeddings.astype(np.float64), axis=1)
         usable = (lengths > 0) & np.isfinite(lengths) & part.labels.is_labelled
-        rows = codes[usable].astype(np.float64) / lengths[usable, None]
+        rows = embeddings[usable].astype(np.float64) / lengths[usable, None]
         return cls(modality, rows, part.labels.take(usable), part.index[usable])
 
     def narrowed(self, columns: slice) -> "Side":
         """The items in the space of some columns; those without a direction there are left out."""
         if columns == slice(None):
             return self
-        rows = self.codes[:, columns]
+        rows = self.embeddings[:, columns]
         lengths = np.linalg.norm(rows, axis=1)
         usable = lengths > 0
         rows = rows[usable] / lengths[usable, None]
@@ -51,14 +51,14 @@ class Side:
         order = np.argsort(part.index)
         labels = part.labels.take(order[np.searchsorted(part.index, self.items, sorter=order)])
         labelled = labels.is_labelled
-        return Side(self.modality, self.codes[labelled], labels.take(labelled), self.items[labelled])
+        return Side(self.modality, self.embeddings[labelled], labels.take(labelled), self.items[labelled])
 
     def __len__(self) -> int:
         return len(self.items)
 
     def take(self, chosen: Integers) -> "Side":
         """Some of the items."""
-        return Side(self.modality, self.codes[chosen], self.labels.take(chosen), self.items[chosen])
+        return Side(self.modality, self.embeddings[chosen], self.labels.take(chosen), self.items[chosen])
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _of_block(queries: Side, gallery: Side, random: np.random.Generator, quota: 
     with_partner = min(len(relevant), max(quota // 2, quota - len(others)))
     without = min(len(others), quota - with_partner)
     picked = [_some(relevant, with_partner, random), _some(others, without, random)]
-    table = (queries.codes @ gallery.codes.T).ravel()
+    table = (queries.embeddings @ gallery.embeddings.T).ravel()
     counts = np.array([len(relevant), len(others)]) / np.maximum(1, [with_partner, without])
     return Pairs(
         table[np.concatenate(picked)],

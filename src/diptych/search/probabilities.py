@@ -1,4 +1,4 @@
-"""From a cosine to the probability that two belong together: a monotone curve of a few straight pieces."""
+"""Maps from a score to the probability that two items belong together: monotone and piecewise linear, or logistic."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The shared space on a sheet of paper: two coordinates for each item, both modalities together."""
+"""Project the shared space to two dimensions, all modalities together, for the explore view."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def project(index: Index, choice: ProjectionChoice = "auto", *, seed: int = 0) -
 
     t-SNE (van der Maaten and Hinton, JMLR 2008) on the first 50 principal components for up to 25,000 items, the first
     two components themselves for more; of more than 50,000 items so many are drawn. The same index gives the same
-    picture.
+    layout.
     """
     ids = index.list_ids(limit=max(1, index.count()))
     if choice == "none" or len(ids) < 3:

@@ -1,4 +1,4 @@
-"""What is asked, and what is answered."""
+"""A query: its parts and options, checked, and turned into one vector with those that arrive together."""
 
 import math
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class QueryPart:
 
     Attributes:
         kind: what `value` is.
-        value: words; a picture as the bytes of a file, as a path or decoded; the id of an item of the index.
+        value: a text; an image as the bytes of a file, as a path or decoded; the id of an item of the index.
         weight: how much it counts; a negative one leads away from it.
     """
 
@@ -71,9 +71,9 @@ class Query:
     correct: bool = True
 
     def check(self) -> None:
-        """Refuse what no query can be; words, pictures and ids are looked at when they are embedded."""
+        """Refuse what no query can be; texts, images and ids are looked at when they are embedded."""
         if not self.parts:
-            raise ConfigError("the query is empty; give words, a picture or an item.")
+            raise ConfigError("the query is empty; give a text, an image or an item.")
         for part in self.parts:
             if part.kind not in PART_KINDS:
                 raise ConfigError(f"a query's part is of kind {part.kind!r}; choose one of {', '.join(PART_KINDS)}.")

@@ -47,9 +47,9 @@ class RawEmbedder:
         self._purpose = purpose
 
     def warm(self) -> None:
-        """Take every road from raw items to vectors once, so that nobody's first query waits while networks load.
+        """Run the pipeline of every modality once, so that no first query waits while networks load.
 
-        A road that is broken, such as an encoder whose file is gone, is no reason not to take the others.
+        One that fails, such as an encoder whose file is missing, does not keep the others from being run.
         """
         for medium, names in self.media().items():
             for name in names:
@@ -69,11 +69,11 @@ class RawEmbedder:
         return found
 
     def modality_of(self, medium: str) -> str:
-        """The modality that words or pictures belong to."""
+        """The modality of a medium."""
         media = self.media()
         if not media:
             raise ConfigError(
-                "this index's model learned from rows that came as numbers, so it reads no words and pictures; "
+                "this index's model learned from rows that came as numbers, so it reads no texts and images; "
                 "ask by an item of the index, or make the dataset with `diptych ingest`."
             )
         fitting = media.get(medium, [])
@@ -81,20 +81,20 @@ class RawEmbedder:
             raise ConfigError(f"this index has {len(fitting)} modalities of {medium}; it takes {', '.join(media)}.")
         return fitting[0]
 
-    def read(self, medium: str, value: Any) -> Any:  # noqa: ANN401 - words, bytes, a path or a decoded picture
+    def read(self, medium: str, value: Any) -> Any:  # noqa: ANN401 - text, bytes, a path or a decoded image
         """Check one raw item and decode it, so that embedding it cannot fail for its content.
 
-        A picture's name is only opened when it is a `Path`: a string may come from a stranger.
+        An image's name is only opened when it is a `Path`: a string may come from a stranger.
         """
         if medium == "text":
-            return _checked_words(value)
+            return _checked_text(value)
         if isinstance(value, np.ndarray):
             return value
         if isinstance(value, Path):
             return decoded(read_file(value), value.name)
         if isinstance(value, bytes):
             return decoded(value)
-        raise ConfigError(f"a picture is a {type(value).__name__}; give the bytes of a file, or its Path.")
+        raise ConfigError(f"an image is a {type(value).__name__}; give the bytes of a file, or its Path.")
 
     def features(self, modality: str, items: Sequence[Any]) -> Features:
         """The rows of features of items that `read` has checked."""
@@ -126,7 +126,7 @@ class RawEmbedder:
         return bool(self._guarded(lambda: is_whole_word(self._model.pipeline.of(modality), word)))
 
     def _guarded(self, work: Any) -> Any:  # noqa: ANN401
-        """Run work of other rooms, whose errors may name where the index lies."""
+        """Run work of other packages, whose errors may name where the index lies."""
         try:
             return work()
         except DiptychError as error:
@@ -136,9 +136,9 @@ class RawEmbedder:
             raise type(error)(words) from None
 
 
-def _checked_words(value: Any) -> str:  # noqa: ANN401
+def _checked_text(value: Any) -> str:  # noqa: ANN401
     if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"the words are {value!r:.40}; give a text that is not empty.")
+        raise ConfigError(f"the text is {value!r:.40}; give one that is not empty.")
     if len(value) > _LONGEST_TEXT:
         raise ConfigError(f"the text has {len(value):,} characters; at most {_LONGEST_TEXT:,} are read.")
     return value

@@ -63,7 +63,7 @@ def _best(queries: Side, gallery: Side) -> tuple[Floats, Booleans]:
     cosines, relevant = [np.zeros(0)], [np.zeros(0, np.bool_)]
     for start in range(0, len(queries), _ROWS):
         block = queries.take(np.arange(start, min(start + _ROWS, len(queries))))
-        scores = np.where(itself(block, gallery), -np.inf, block.codes @ gallery.codes.T)
+        scores = np.where(itself(block, gallery), -np.inf, block.embeddings @ gallery.embeddings.T)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :TOP]
         found = np.take_along_axis(scores, best, axis=1)
         shared = np.take_along_axis(block.labels.shared_with(gallery.labels), best, axis=1)

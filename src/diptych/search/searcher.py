@@ -1,4 +1,4 @@
-"""Ask an index: by words, by a picture, by an item it holds, or by any mixture of these."""
+"""Search an index by text, by image, by an item it holds, or by any mixture of these."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -109,7 +109,7 @@ class Searcher:
         return self._calibration
 
     def warm(self) -> None:
-        """Make ready for words and pictures now rather than at the first query."""
+        """Load encoders now rather than at the first query."""
         self._raw.warm()
 
     def search(
@@ -211,7 +211,7 @@ class Searcher:
         return self._index.count(where=where, modality=modality)
 
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
-        """Embed and add words and pictures, all or none.
+        """Embed and add texts and images, all or none.
 
         Args:
             items: what to add.
@@ -249,8 +249,8 @@ class Searcher:
         }
 
     def thumbnail(self, id: str) -> bytes | None:
-        """A small WebP picture of an item; None if the item is not in the index or has none."""
-        hash = self._picture_of(id)
+        """A small WebP image of an item; None if the item is not in the index or has none."""
+        hash = self._image_of(id)
         return None if hash is None else self._store.thumbnail(id, hash)
 
     def original(self, id: str) -> tuple[bytes, str] | None:
@@ -259,7 +259,7 @@ class Searcher:
         Where the original is gone or has changed since, as in an index that was copied without its images, it is the
         thumbnail.
         """
-        hash = self._picture_of(id)
+        hash = self._image_of(id)
         stored = None if hash is None else self._store.get(id, hash)
         if stored is None:
             return None
@@ -285,7 +285,7 @@ class Searcher:
             raise ConfigError("this index is open for reading only; open it for writing to change it.")
         return IndexWriter(self._index, self._raw, self._store, self._embedder, self._spaces, self._texts)
 
-    def _picture_of(self, id: str) -> str | None:
+    def _image_of(self, id: str) -> str | None:
         item = self._index.get([id])[0]
         return None if item is None else item.metadata.get("media")
 

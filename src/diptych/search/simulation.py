@@ -104,17 +104,17 @@ def labels_to_learn_from(seen: Partition, validation: Partition, index: Index, t
         return DocumentLabels.of(seen)
     order = np.argsort(~labelled, kind="stable")[:_MOST_ITEMS]
     part = seen.take(np.sort(order))
-    codes, present = _codes(part, index, texts)
+    embeddings, present = _embeddings(part, index, texts)
     part = part.take(present)
     if not part.labels.is_labelled.any() or len(part) < 3:
         return DocumentLabels.of(seen)
-    shares = spread_labels(affinity_graph(codes[present]), label_shares(part.labels))
+    shares = spread_labels(affinity_graph(embeddings[present]), label_shares(part.labels))
     guessed = sp.csr_array(shares > _CONFIDENT)
     known = part.with_labels(Labels(sp.csr_array(part.labels.matrix + guessed), part.labels.classes))
     return DocumentLabels.of(known, "propagated labels")
 
 
-def _codes(part: Partition, index: Index, texts: Texts) -> tuple[Floats, Booleans]:
+def _embeddings(part: Partition, index: Index, texts: Texts) -> tuple[Floats, Booleans]:
     """The vectors of items, image and text side by side, and which items have one."""
     name = texts.plan.modality
     others = [modality for modality in part.columns if modality != name]

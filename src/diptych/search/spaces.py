@@ -134,8 +134,8 @@ class IndexSpaces:
         shares = lengths / np.linalg.norm(lengths, axis=1, keepdims=True)
         if np.abs(shares - list(self.shares.values())).max() > _TOLERANCE:
             raise ConfigError(
-                f"the parts of this model's codes ({', '.join(self.widths)}) differ in length from row to row, so no "
-                "space can be searched alone; index one of them with --purpose."
+                f"the parts of this model's embeddings ({', '.join(self.widths)}) differ in length from row to row, so "
+                "no space can be searched alone; index one of them with --purpose."
             )
 
 
@@ -150,21 +150,21 @@ _ITEMS = 8
 def check_indexable(model: Method, dataset: Dataset) -> None:
     """Refuse a model that has no single space, or does not compare by cosine.
 
-    A method may override `represent`; where what it compares is not simply the codes of both sides, an item has one
-    vector for each direction, and no index can hold it.
+    A method may override `represent`; where what it compares is not simply the embeddings of both sides, an item has
+    one vector for each direction, and no index can hold it.
     """
     name = model.registry_name
     if model.similarity != "cosine":
         raise ConfigError(
-            f"this '{name}' model compares codes by {model.similarity} product, and an index by cosine; fit it with a "
-            "setting that uses cosine."
+            f"this '{name}' model compares embeddings by {model.similarity} product, and an index by cosine; fit it "
+            "with a setting that uses cosine."
         )
     for query, gallery in permutations(model.modalities, 2):
         part = dataset.everything.having(query, gallery)
         part = part.take(np.arange(min(_ITEMS, len(part))))
         if not len(part):
             continue
-        if not compares_codes(model, query, gallery, part.features(query), part.features(gallery)):
+        if not compares_embeddings(model, query, gallery, part.features(query), part.features(gallery)):
             raise ConfigError(
                 f"this '{name}' model compares {query} with {gallery} in another space than {gallery} with {query}, so "
                 "its items have no single vector to index; use another method, or a setting with one joint space."
@@ -172,12 +172,12 @@ def check_indexable(model: Method, dataset: Dataset) -> None:
 
 
 def whole_purpose(model: Method) -> Purpose:
-    """The purpose for which a model gives all columns of its codes."""
+    """The purpose for which a model gives all columns of its embeddings."""
     return model.settle_purpose(auto="both") or "auto"
 
 
-def compares_codes(model: Method, query: str, gallery: str, asked: Features, kept: Features) -> bool:
-    """Whether what a model compares in one direction is the codes of both sides, on some rows of each."""
+def compares_embeddings(model: Method, query: str, gallery: str, asked: Features, kept: Features) -> bool:
+    """Whether what a model compares in one direction is the embeddings of both sides, on some rows of each."""
     if type(model).represent is Method.represent:
         return True
     purpose = whole_purpose(model)

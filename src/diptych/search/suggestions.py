@@ -1,4 +1,4 @@
-"""What can be said of typed words: which are ignored, which are misspelled, and how they go on."""
+"""Suggestions for a typed query: completions, corrections of spelling, and which words are ignored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The texts of an index, in an index of their own beside the main one: found by their words and by a text encoder.
+"""The texts of an index, in an index of their own beside the main one: searched by words and by a text encoder.
 
 Every text entry of the main index has an entry of the same id here. Its vector is the row of the pretrained text
 encoder, before any method has touched it, and its words are the text. The main index is the truth: an entry is written

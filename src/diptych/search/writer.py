@@ -31,7 +31,7 @@ class NewItem:
     Attributes:
         id: what to call it; unique in the index.
         kind: "text" or "image".
-        value: words; a picture as the bytes of a file or as a path.
+        value: a text; an image as the bytes of a file or as a path.
         metadata: a JSON object, such as {"label": "river", "split": "train"}.
     """
 
@@ -72,8 +72,8 @@ class IndexWriter:
         present = [found.id for found in self.index.get(ids) if found is not None]
         if present and not replace:
             raise already_there(present[0])
-        before = self._pictures(present)
-        self.store.put(entry.picture for entry in entries if entry.picture is not None)
+        before = self._images(present)
+        self.store.put(entry.image for entry in entries if entry.image is not None)
         try:
             # A text that is replaced is found by no words meanwhile: a kill must not leave words of what is no more.
             self._delete_texts(present)
@@ -83,16 +83,16 @@ class IndexWriter:
         except BaseException:
             self._match_texts(ids)
             raise
-        kept = {(entry.picture.id, entry.picture.hash) for entry in entries if entry.picture is not None}
-        self.store.drop([picture for picture in before if picture not in kept])
+        kept = {(entry.image.id, entry.image.hash) for entry in entries if entry.image is not None}
+        self.store.drop([image for image in before if image not in kept])
         return done
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete items; from the moment this returns they are found no more, nor their images shown."""
-        pictures = self._pictures(ids)
+        images = self._images(ids)
         done = self.index.delete(ids)
         self._delete_texts(ids)
-        self.store.drop(pictures)
+        self.store.drop(images)
         return done
 
     def _embedded(self, entries: Sequence["_Entry"]) -> Sequence["_Entry"]:
@@ -138,7 +138,7 @@ class IndexWriter:
         if self.texts is not None:
             self.texts.match(ids, self.index, self.raw)
 
-    def _pictures(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+    def _images(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         found = [item for item in self.index.get(ids) if item is not None]
         return [(item.id, item.metadata["media"]) for item in found if "media" in item.metadata]
 
@@ -152,8 +152,8 @@ class IndexWriter:
         if not isinstance(data, bytes):
             raise ConfigError(f"the image of item {item.id!r} is a {type(data).__name__}; give its bytes or its Path.")
         pixels = decoded(data, f"the image of item {item.id!r}")
-        picture = StoredImage(item.id, content_hash(data), thumbnail(pixels), original=data)
-        return _Entry(item.id, modality, pixels, metadata | {"media": picture.hash}, picture)
+        image = StoredImage(item.id, content_hash(data), thumbnail(pixels), original=data)
+        return _Entry(item.id, modality, pixels, metadata | {"media": image.hash}, image)
 
 
 @dataclass
@@ -164,7 +164,7 @@ class _Entry:
     modality: str
     content: Any
     metadata: dict[str, Any]
-    picture: StoredImage | None
+    image: StoredImage | None
     vector: Any = None
     features: Features | None = None
 

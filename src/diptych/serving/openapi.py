@@ -36,7 +36,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document, made once."""
     if app.openapi_schema is None:
         document = get_openapi(title="Diptych", version=version("diptych"), description=__doc__, routes=app.routes)
-        document["info"]["description"] = "Search pictures with words and words with pictures."
+        document["info"]["description"] = "Search images by text and text by images."
         _, read_by_hand = models_json_schema([(body, "validation") for body in _BODIES], ref_template=_PLACE)
         document["components"]["schemas"] |= read_by_hand["$defs"]
         for unused in ("HTTPValidationError", "ValidationError"):

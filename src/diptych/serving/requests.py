@@ -28,6 +28,8 @@ from diptych.serving.schemas import (
 from diptych.serving.settings import ServingSettings
 
 Body = TypeVar("Body", bound=BaseModel)
+_IMAGE = ("image", "picture")
+"""The field of a form that holds an image; the second is what earlier versions called it."""
 _FORM, _JSON = "multipart/form-data", "application/json"
 _SHORT, _SLICE = 2**16, 2**18
 _MOST_VALUES = 200_000
@@ -39,11 +41,11 @@ async def query_in(request: Request, settings: ServingSettings) -> Query:
     if _is_form(request):
         async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_json_bytes) as form:
             more = await _valid(_field(form, "query").encode(), UploadRequest)
-            pictures = [await _content(file) for file in form.getlist("picture")]
-        if not pictures:
-            raise Problem(422, "invalid", "picture: the form holds no picture.")
-        weights = [*more.weights, *[1.0] * (len(pictures) - len(more.weights))]
-        shown = [QueryPart("image", data, weight) for data, weight in zip(pictures, weights, strict=False)]
+            images = [await _content(file) for name in _IMAGE for file in form.getlist(name)]
+        if not images:
+            raise Problem(422, "invalid", "image: the form holds no image.")
+        weights = [*more.weights, *[1.0] * (len(images) - len(more.weights))]
+        shown = [QueryPart("image", data, weight) for data, weight in zip(images, weights, strict=False)]
         return query_of((*shown, *map(_part, more.parts)), more, settings)
     query = await json_body(request, SearchRequest)
     return query_of(tuple(map(_part, query.parts)), query, settings)
@@ -52,9 +54,9 @@ async def query_in(request: Request, settings: ServingSettings) -> Query:
 async def items_in(request: Request, settings: ServingSettings) -> tuple[list[NewItem], bool]:
     """The items that a request adds, and whether they may replace others."""
     if _is_form(request):
-        body, picture = await _item_form(request, settings, NewItemBody)
+        body, image = await _item_form(request, settings, NewItemBody)
         _check_metadata(body.id, body.metadata, settings)
-        return [NewItem(body.id, "image", picture, body.metadata)], False
+        return [NewItem(body.id, "image", image, body.metadata)], False
     query = await json_body(request, AddRequest)
     for one in query.items:
         _check_metadata(one.id, one.metadata, settings)
@@ -68,9 +70,9 @@ async def item_in(request: Request, id: str, settings: ServingSettings) -> NewIt
     except ValueError as error:
         raise Problem(422, "invalid", f"{error}.") from None
     if _is_form(request):
-        body, picture = await _item_form(request, settings, ItemBody)
+        body, image = await _item_form(request, settings, ItemBody)
         _check_metadata(id, body.metadata, settings)
-        return NewItem(id, "image", picture, body.metadata)
+        return NewItem(id, "image", image, body.metadata)
     content = await json_body(request, ItemBody)
     _check_metadata(id, content.metadata, settings)
     return _item(id, content)
@@ -134,13 +136,13 @@ def _is_form(request: Request) -> bool:
 async def _item_form(request: Request, settings: ServingSettings, kind: type[Body]) -> tuple[Body, bytes]:
     async with request.form(max_files=1, max_fields=4, max_part_size=settings.max_json_bytes) as form:
         body = await _valid(_field(form, "item").encode(), kind)
-        given = form.get("picture")
+        given = next((form[name] for name in _IMAGE if name in form), None)
         if given is None:
-            raise Problem(422, "invalid", "picture: the form holds no picture.")
-        picture = await _content(given)
+            raise Problem(422, "invalid", "image: the form holds no image.")
+        image = await _content(given)
     if isinstance(body, ItemBody) and (body.text is not None or body.data is not None):
-        raise Problem(422, "invalid", "item: the picture is the content; give no text or data beside it.")
-    return body, picture
+        raise Problem(422, "invalid", "item: the image is the content; give no text or data beside it.")
+    return body, image
 
 
 def _field(form: FormData, name: str) -> str:
@@ -156,7 +158,7 @@ def _field(form: FormData, name: str) -> str:
 
 async def _content(given: UploadFile | str) -> bytes:
     if not isinstance(given, UploadFile):
-        raise Problem(422, "invalid", "picture: give it as a file, with a name.")
+        raise Problem(422, "invalid", "image: give it as a file, with a name.")
     return await given.read()
 
 
@@ -197,4 +199,4 @@ def check_image(data: bytes, settings: ServingSettings) -> int:
     except ImageTooLargeError as error:
         raise Problem(413, "too_many_pixels", f"{error}.") from None
     except ImageError:
-        raise Problem(422, "no_picture", "the file is no image this server can read.") from None
+        raise Problem(422, "not_an_image", "the file is no image this server can read.") from None

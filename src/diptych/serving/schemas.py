@@ -72,10 +72,10 @@ class ItemPart(Strict):
 
 
 class ImagePart(Strict):
-    """A picture."""
+    """An image."""
 
     kind: Literal["image"]
-    data: Annotated[Base64Bytes, Field(description="The picture's file in base64.")]
+    data: Annotated[Base64Bytes, Field(description="The image's file in base64.")]
     weight: Weight = 1.0
 
 
@@ -112,7 +112,7 @@ class Options(Strict):
 
 
 class SearchRequest(Options):
-    """A query: words, pictures and items, each with a weight, summed."""
+    """A query: texts, images and items, each with a weight, summed."""
 
     parts: Annotated[list[Part], Field(min_length=1, max_length=MOST_PARTS)]
 
@@ -121,13 +121,13 @@ class UploadRequest(Options):
     """The field `query` of a multipart search: more parts, and which results are wanted."""
 
     parts: Annotated[list[Part], Field(max_length=MOST_PARTS)] = []
-    weights: Annotated[list[Weight], Field(max_length=MOST_PARTS, description="Of the pictures, in order.")] = []
+    weights: Annotated[list[Weight], Field(max_length=MOST_PARTS, description="Of the images, in order.")] = []
 
 
 class SearchForm(BaseModel):
-    """A search by uploaded pictures."""
+    """A search by uploaded images."""
 
-    picture: Annotated[
+    image: Annotated[
         list[Annotated[bytes, Field(json_schema_extra={"format": "binary"})]],
         Field(min_length=1, max_length=MOST_PARTS),
     ]
@@ -135,10 +135,10 @@ class SearchForm(BaseModel):
 
 
 class ItemBody(Strict):
-    """The content of an item: words or a picture."""
+    """The content of an item: text or an image."""
 
     text: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TEXT)] = None
-    data: Annotated[Base64Bytes | None, Field(description="A picture's file in base64.")] = None
+    data: Annotated[Base64Bytes | None, Field(description="An image's file in base64.")] = None
     metadata: dict[str, Any] = {}
 
 
@@ -156,9 +156,9 @@ class AddRequest(Strict):
 
 
 class ItemForm(BaseModel):
-    """An item whose picture is uploaded."""
+    """An item whose image is uploaded."""
 
-    picture: Annotated[bytes, Field(json_schema_extra={"format": "binary"})]
+    image: Annotated[bytes, Field(json_schema_extra={"format": "binary"})]
     item: Annotated[str, Field(description="The rest of the item as JSON: its id, if the address lacks it, metadata.")]
 
 

@@ -109,7 +109,7 @@ class SearchService:
         self._searcher, self._settings, self._metrics = searcher, settings, metrics
         self._readers = ThreadPoolExecutor(_READERS, "diptych-read")
         self._words = ThreadPoolExecutor(1, "diptych-words")
-        self._pictures = ThreadPoolExecutor(1, "diptych-pictures")
+        self._images = ThreadPoolExecutor(1, "diptych-images")
         self._suggesting = ThreadPoolExecutor(1, "diptych-suggest")
         self._suggestions_waiting = 0
         lane = partial(
@@ -118,14 +118,14 @@ class SearchService:
             most=settings.max_batch,
             waiting=settings.max_waiting,
         )
-        self._word_lane, self._picture_lane = lane(executor=self._words), lane(executor=self._pictures)
+        self._word_lane, self._image_lane = lane(executor=self._words), lane(executor=self._images)
         self._info: tuple[float, dict[str, Any]] | None = None
         self.writes = 0
 
     async def search(self, query: Query) -> Answer:
         """The answer to a query, found together with those of others."""
-        shows_pictures = any(isinstance(part.value, bytes) for part in query.parts)
-        return await (self._picture_lane if shows_pictures else self._word_lane).ask(query)
+        shows_images = any(isinstance(part.value, bytes) for part in query.parts)
+        return await (self._image_lane if shows_images else self._word_lane).ask(query)
 
     async def suggest(self, prefix: str, limit: int) -> list[str]:
         """Completions of what was typed; whoever comes while many wait is told to come back.
@@ -153,19 +153,19 @@ class SearchService:
 
     async def add(self, items: Sequence[NewItem], *, replace: bool) -> int:
         """Add items, or put them in the place of those with their ids."""
-        count = await self._in(self._pictures, partial(self._add, items, replace))
+        count = await self._in(self._images, partial(self._add, items, replace))
         self._changed("replaced" if replace else "added", count)
         return count
 
     async def remove(self, ids: Sequence[str]) -> int:
         """Remove items."""
-        count = await self._in(self._pictures, partial(self._searcher.remove, ids))
+        count = await self._in(self._images, partial(self._searcher.remove, ids))
         self._changed("removed", count)
         return count
 
     def close(self) -> None:
         """Finish what was begun and close the searcher."""
-        for executor in (self._words, self._pictures, self._suggesting, self._readers):
+        for executor in (self._words, self._images, self._suggesting, self._readers):
             executor.shutdown(wait=True)
         self._searcher.close()
 

@@ -51,14 +51,14 @@ export class Api {
     return this.asking;
   }
 
-  search(parts, options, picture, signal) {
-    if (!picture) {
+  search(parts, options, image, signal) {
+    if (!image) {
       const headers = { "Content-Type": "application/json" };
       const body = JSON.stringify({ parts, ...options });
       return this.json("/v1/search", { method: "POST", headers, body, signal });
     }
     const form = new FormData();
-    form.append("picture", picture, "picture");
+    form.append("image", image, "image");
     form.append("query", JSON.stringify({ parts, ...options }));
     return this.json("/v1/search", { method: "POST", body: form, signal });
   }

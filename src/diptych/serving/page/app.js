@@ -30,7 +30,7 @@ class App {
     find("#loosen").addEventListener("click", () => this.change({ strictness: 0 }));
     for (const button of find("#views").children)
       button.addEventListener("click", () => this.change({ view: button.dataset.view }));
-    window.addEventListener("popstate", () => this.go({ ...fromAddress(), picture: null }));
+    window.addEventListener("popstate", () => this.go({ ...fromAddress(), image: null }));
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -88,7 +88,7 @@ class App {
   /** Whoever comes back from exploring finds the results as they were. */
   isShown(state) {
     const same = (name) => JSON.stringify(state[name]) === JSON.stringify(this.shown?.[name]);
-    return Boolean(this.shown) && state.picture === this.shown.picture && Object.keys(EMPTY).every((name) => name === "view" || same(name));
+    return Boolean(this.shown) && state.image === this.shown.image && Object.keys(EMPTY).every((name) => name === "view" || same(name));
   }
 
   async run(more = false) {
@@ -109,7 +109,7 @@ class App {
     try {
       const { parts, options } = toQuery(this.state, this.filters);
       const wanted = { ...options, k: PAGE, offset: this.offset };
-      this.show(await this.api.search(parts, wanted, this.state.picture, asked.signal), more);
+      this.show(await this.api.search(parts, wanted, this.state.image, asked.signal), more);
     } catch (error) {
       if (error.name === "AbortError") return;
       this.shown = null;

@@ -26,7 +26,7 @@ export class Detail {
     const { metadata } = hit;
     const text = plain(metadata.text);
     const name = plain(metadata.title) || (text.length <= TITLE ? text : `${text.slice(0, TITLE).trimEnd()}…`) || hit.item || hit.id;
-    this.picture(hit, name);
+    this.image(hit, name);
     find("h2", this.dialog).replaceChildren(...marked(name, hit.why?.words ?? []));
     find(".full", this.dialog).replaceChildren(...(text && text !== name ? marked(text, hit.why?.words ?? []) : []));
     const facts = [
@@ -44,8 +44,8 @@ export class Detail {
   }
 
   /** The thumbnail at once, the original in its place as soon as it is there; if it is gone, the thumbnail stays. */
-  picture(hit, name) {
-    const frame = find(".picture", this.dialog);
+  image(hit, name) {
+    const frame = find(".image", this.dialog);
     frame.replaceChildren();
     frame.hidden = !hit.media;
     if (!hit.media) return;

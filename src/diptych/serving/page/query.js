@@ -52,11 +52,11 @@ export class QueryBox {
   }
 
   take(files) {
-    const picture = [...files].find((file) => file.type.startsWith("image/"));
-    if (!picture) return this.changed({}, "That file is not an image.");
-    if (picture.size > this.limit)
+    const image = [...files].find((file) => file.type.startsWith("image/"));
+    if (!image) return this.changed({}, "That file is not an image.");
+    if (image.size > this.limit)
       return this.changed({}, `That image is larger than the ${Math.floor(this.limit / 2 ** 20)} MB this server reads.`);
-    return this.changed({ picture, like: "", q: "", into: "", view: "search" });
+    return this.changed({ image, like: "", q: "", into: "", view: "search" });
   }
 
   examples(texts) {
@@ -70,9 +70,9 @@ export class QueryBox {
     this.words.value = state.q;
     const chips = [];
     if (this.url) URL.revokeObjectURL(this.url);
-    this.url = state.picture ? URL.createObjectURL(state.picture) : null;
-    if (state.picture)
-      chips.push(this.chip(make("img", { src: this.url, alt: "" }), "your image", { picture: null }));
+    this.url = state.image ? URL.createObjectURL(state.image) : null;
+    if (state.image)
+      chips.push(this.chip(make("img", { src: this.url, alt: "" }), "your image", { image: null }));
     if (state.like) chips.push(this.likeChip(state.like));
     find("#chips").replaceChildren(...chips);
     this.words.placeholder = chips.length ? "add words" : "Describe it, or drop an image";

@@ -57,7 +57,7 @@ export class Results {
     const text = plain(metadata.text ?? metadata.title);
     const name = text || hit.item || hit.id;
     const open = make("button", { type: "button", class: "open", onclick: () => this.actions.open(hit) });
-    if (hit.media) open.append(this.picture(hit.media, text ? "" : name));
+    if (hit.media) open.append(this.image(hit.media, text ? "" : name));
     if (text || !hit.media) {
       const look = hit.media ? "caption" : `words${name.length > 160 ? " long" : ""}`;
       open.append(make("span", { class: look }, ...marked(name, hit.why?.words ?? [], { short: true })));
@@ -73,9 +73,9 @@ export class Results {
     return card;
   }
 
-  picture(address, name) {
+  image(address, name) {
     const image = make("img", { alt: name, loading: "lazy", decoding: "async" });
-    const frame = make("span", { class: "picture" }, image);
+    const frame = make("span", { class: "image" }, image);
     image.addEventListener("error", () => frame.classList.add("gone"), { once: true });
     this.api.show(image, address);
     return frame;

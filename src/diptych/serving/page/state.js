@@ -1,7 +1,7 @@
 // What is being asked, and the address that says it.
 
 export const EMPTY = Object.freeze({
-  q: "", like: "", into: "", purpose: "", mode: "", exact: false, classes: [], splits: [], strictness: 0, view: "search", picture: null,
+  q: "", like: "", into: "", purpose: "", mode: "", exact: false, classes: [], splits: [], strictness: 0, view: "search", image: null,
 });
 
 export function fromAddress(address = location) {
@@ -39,7 +39,7 @@ export function toAddress(state) {
   return text ? `/?${text}` : "/";
 }
 
-export const isEmpty = (state) => !state.q && !state.like && !state.picture;
+export const isEmpty = (state) => !state.q && !state.like && !state.image;
 
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const oneOf = (key, names) => (names.length ? [`${key} in (${names.map(quoted).join(", ")})`] : []);

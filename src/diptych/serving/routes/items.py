@@ -126,7 +126,7 @@ async def media(
     request: Request,
     size: Annotated[Literal["thumbnail", "original"], Query()] = "thumbnail",
 ) -> Response:
-    """An item's picture, small or as it came."""
+    """An item's image, small or as it came."""
     service = service_of(request)
     if size == "original":
         found = await service.read(lambda searcher: searcher.original(id))

@@ -1,4 +1,4 @@
-"""Search by words, pictures and items."""
+"""Search by text, images and items."""
 
 from typing import Annotated
 
@@ -54,7 +54,7 @@ async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) 
     response_model=SearchAnswer,
 )
 async def search(request: Request) -> Response:
-    """Search by words, pictures and items together, each with a weight."""
+    """Search by text, images and items together, each with a weight."""
     check_reader(request)
     return answer_response(await service_of(request).search(await query_in(request, settings_of(request))))
 
