@@ -17,6 +17,7 @@ from PIL import Image
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.index import EmbedderId, Identity, create_index
 from diptych.search import Answer, Hit, NewItem, Query, QueryPart
+from diptych.serving.service import SearchBackend
 from serving import coloured_shapes as shapes
 from serving import fake_ranking as ranking
 
@@ -24,7 +25,7 @@ NOWHERE = np.full(shapes.DIMENSION, 1e-3)
 """Where words lead that say nothing."""
 
 
-class FakeSearcher:
+class FakeSearcher(SearchBackend):
     """The methods of `Searcher`; `pause` and `batches` let tests look at how it is asked."""
 
     def __init__(self, folder: Path) -> None:

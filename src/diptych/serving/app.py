@@ -6,7 +6,6 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from diptych.search import Searcher
 from diptych.serving.errors import add_handlers
 from diptych.serving.metrics import Metrics, MetricsMiddleware
 from diptych.serving.middleware import BodyLimitMiddleware, ErrorMiddleware, HostMiddleware, RateLimitMiddleware
@@ -14,11 +13,11 @@ from diptych.serving.openapi import describe
 from diptych.serving.routes import ROUTERS
 from diptych.serving.routes.page import add_page
 from diptych.serving.security import Keys
-from diptych.serving.service import SearchService
+from diptych.serving.service import SearchBackend, SearchService
 from diptych.serving.settings import ServingSettings
 
 
-def create_app(searcher: Searcher, settings: ServingSettings | None = None) -> FastAPI:
+def create_app(searcher: SearchBackend, settings: ServingSettings | None = None) -> FastAPI:
     """An application that answers from a searcher, and closes it when it shuts down.
 
     Args:

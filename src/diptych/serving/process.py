@@ -28,7 +28,6 @@ from diptych.serving.settings import INDEX, SETTINGS, ServingSettings
 
 _FIGURES = "diptych-metrics-"
 _DAY_S = 86_400
-"""How glibc calls the size from which memory is taken from the system, and given back to it, block by block."""
 _APPLICATION = "diptych.serving.process:app_from_environment"
 
 

@@ -10,17 +10,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from fastapi import Request
 
-from diptych.search import Answer, NewItem, Query, Searcher
+from diptych._core.errors import DiptychError
+from diptych.search import Answer, Hit, NewItem, Query
 from diptych.serving.errors import Problem, busy
 from diptych.serving.metrics import Metrics
 from diptych.serving.requests import check_image
 from diptych.serving.settings import ServingSettings
 
 T = TypeVar("T")
+list_ = list
+"""A method of `SearchBackend` hides the name inside the class."""
 Question = TypeVar("Question")
 Reply = TypeVar("Reply")
 Batch = list[tuple[Question, asyncio.Future[Reply]]]
@@ -97,6 +100,45 @@ class Batcher(Generic[Question, Reply]):
                 future.set_result(reply)
 
 
+class SearchBackend(Protocol):
+    """What the server asks of a searcher; `diptych.search.Searcher` has all of it."""
+
+    def answer_many(self, queries: Sequence[Query]) -> Sequence[Answer | DiptychError]:
+        """Answer several queries: an answer or an error for each."""
+
+    def suggest(self, prefix: str, limit: int = 8) -> list_[str]:
+        """How a typed query may go on."""
+
+    def get(self, id: str) -> Hit | None:
+        """One entry, None if there is none."""
+
+    def list(
+        self, *, where: str | None = None, modality: str | None = None, after: str = "", limit: int = 100
+    ) -> list_[Hit]:
+        """Entries in the order of their ids."""
+
+    def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
+        """Add items, all or none."""
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Remove items; returns how many were there."""
+
+    def info(self) -> dict[str, Any]:
+        """What the index holds."""
+
+    def thumbnail(self, id: str) -> bytes | None:
+        """A small WebP of an entry's image."""
+
+    def original(self, id: str) -> tuple[bytes, str] | None:
+        """An entry's image as it was indexed, and its media type."""
+
+    def projection(self) -> list_[dict[str, Any]] | None:
+        """The positions of the entries in two dimensions."""
+
+    def close(self) -> None:
+        """Give back files."""
+
+
 class SearchService:
     """A searcher that may be asked from an event loop.
 
@@ -105,7 +147,7 @@ class SearchService:
     one thread at a time.
     """
 
-    def __init__(self, searcher: Searcher, settings: ServingSettings, metrics: Metrics) -> None:
+    def __init__(self, searcher: SearchBackend, settings: ServingSettings, metrics: Metrics) -> None:
         self._searcher, self._settings, self._metrics = searcher, settings, metrics
         self._readers = ThreadPoolExecutor(_READERS, "diptych-read")
         self._words = ThreadPoolExecutor(1, "diptych-words")
@@ -141,7 +183,7 @@ class SearchService:
         finally:
             self._suggestions_waiting -= 1
 
-    async def read(self, look: Callable[[Searcher], T]) -> T:
+    async def read(self, look: Callable[[SearchBackend], T]) -> T:
         """Anything else that only reads."""
         return await self._in(self._readers, partial(look, self._searcher))
 

@@ -5,12 +5,11 @@ import gzip
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from diptych.search import Searcher
 from diptych.serving.errors import Problem
 from diptych.serving.openapi import errors
 from diptych.serving.schemas import Info, Limits, Projection
 from diptych.serving.security import MAY_READ, keys_of
-from diptych.serving.service import service_of, settings_of
+from diptych.serving.service import SearchBackend, service_of, settings_of
 
 router = APIRouter(prefix="/v1", tags=["explore"], dependencies=[MAY_READ])
 _MOST_POINTS = 20_000
@@ -45,7 +44,7 @@ async def projection(request: Request) -> Response:
     return Response(gzip.decompress(kept[1]), media_type="application/json")
 
 
-def _packed_projection(searcher: Searcher) -> bytes | None:
+def _packed_projection(searcher: SearchBackend) -> bytes | None:
     points = searcher.projection()
     if points is None:
         return None
