@@ -28,10 +28,8 @@ from sklearn import cross_decomposition
 
 from diptych._core.arrays import Floats
 from diptych._core.seeding import generator
-from diptych.methods.algebra.canonical import canonical_coordinates
-from diptych.methods.algebra.kernel_view import full_view
-from diptych.methods.algebra.kernels import Kernel
-from diptych.methods.algebra.spectrum import cross_basis, spectrum
+from diptych.methods.linear.algebra import canonical_coordinates, cross_basis, spectrum
+from diptych.methods.linear.kernels import Kernel, full_view
 
 PAIRS, DIMENSIONS, COMPONENTS, SHRINKAGE = 2173, (2296, 3000), 10, 0.5
 RIDGE = SHRINKAGE / (1 - SHRINKAGE)

@@ -204,7 +204,7 @@ def test_withheld_labels_are_drawn_anew_for_every_seed(tmp_path, counts_dataset)
 @pytest.fixture
 def with_identity(monkeypatch):
     """The registry holds a fake, and the method that needs features of one width."""
-    entries = {"steady": fakes.METHODS["steady"], "identity": Entry("diptych.methods.identity:Identity", "as it is")}
+    entries = {"steady": fakes.METHODS["steady"], "identity": Entry("diptych.methods.baselines:Identity", "as it is")}
     monkeypatch.setattr(registry, "_METHODS", entries)
 
 

@@ -10,7 +10,7 @@ from diptych._core.seeding import generator
 from diptych.export.graph import Traced, side_by_side, trace_method, trace_steps
 from diptych.export.onnx_file import to_onnx
 from diptych.methods import load_model
-from diptych.methods.cca import CCA
+from diptych.methods.linear.cca import CCA
 
 ROWS = generator(0, "traced").normal(size=(7, 5)).astype(np.float32)
 OTHER = generator(1, "traced").normal(size=(5, 5))

@@ -8,11 +8,11 @@ import torch
 from diptych.export.graph import Traced, trace_steps
 from diptych.export.onnx_file import to_onnx
 from diptych.features.scaling import fit_scaling
-from diptych.methods.deep.freezing import frozen_towers
 from diptych.methods.deep.layers import Clip, EqualLength
+from diptych.methods.deep.network_training import frozen_towers
 from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode, LinearMember
-from diptych.methods.partner_space import PartnerCode, Spaces
-from diptych.methods.posteriors import Posteriors
+from diptych.methods.linear.partner_space import PartnerCode, Spaces
+from diptych.methods.semantic.posteriors import Posteriors
 from nets.small_cdmlmr import CLASSES, SIZES, make_network
 
 SWITCHES = [

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from diptych.methods import cdmlmr
+from diptych.methods.deep import cdmlmr
 from diptych.methods.deep import profile as profiles
 
 

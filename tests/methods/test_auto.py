@@ -10,9 +10,8 @@ import synthetic
 from diptych._core.errors import ConfigError, FitError
 from diptych.data import ModalityRows, Protocol, training_data
 from diptych.evaluation import evaluate_instances
-from diptych.methods import auto_choice, create, load_model, method_class, save_model
-from diptych.methods.auto_choice import Situation, candidates
-from diptych.methods.auto_trial import Figure, Trial, shares_a_space
+from diptych.methods import auto_candidates, create, load_model, method_class, save_model
+from diptych.methods.auto_candidates import Figure, Situation, Trial, candidates, shares_a_space
 from diptych.methods.propagation import propagate
 
 ITEMS = 200
@@ -62,7 +61,7 @@ def test_what_the_items_have_decides_what_comes_into_question(changes, expected)
     [({}, ["cca"]), (NO_LABELS | EQUAL, ["identity", "cca"]), ({"pairs": 3, "known": 3}, ["sm"])],
 )
 def test_without_torch_pairs_are_projected_linearly(changes, expected, monkeypatch) -> None:
-    monkeypatch.setattr(auto_choice, "has_torch", lambda: False)
+    monkeypatch.setattr(auto_candidates, "has_torch", lambda: False)
     assert [each.method for each in candidates(replace(PLENTY, **changes))] == expected
 
 
@@ -267,7 +266,7 @@ class TestFit:
             fitted(single)
 
     def test_a_missing_torch_is_said(self, counts_dataset, monkeypatch) -> None:
-        monkeypatch.setattr(auto_choice, "has_torch", lambda: False)
+        monkeypatch.setattr(auto_candidates, "has_torch", lambda: False)
         method = fitted(counts_dataset)
         assert method.record_["auto"]["chosen"] == "cca"
         assert "labels were left out, as learning them needs torch" in method.record_["auto"]["why"]
@@ -314,7 +313,7 @@ def test_noise_shares_no_space(tmp_path) -> None:
     [(0.16, 0.15, True, True), (0.20, 0.15, True, False), (0.16, 0.15, False, False), (0.53, 0.52, True, True)],
 )
 def test_a_class_space_at_chance_learned_nothing(score, chance, labels, expected) -> None:
-    candidate = replace(auto_choice.PARTNERS, labels=labels)
+    candidate = replace(auto_candidates.PARTNERS, labels=labels)
     trial = Trial(candidate, create("identity"), {"MAP": Figure(score, chance)})
     assert trial.learned_no_class is expected
     assert not Trial(candidate, create("identity"), {}).learned_no_class

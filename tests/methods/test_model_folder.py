@@ -10,11 +10,11 @@ from safetensors.numpy import load_file, save_file
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.methods import create, load_model, method_class, model_fingerprint, names, save_model
-from diptych.methods.cca import CCA
-from diptych.methods.cfa import CFA
-from diptych.methods.kcca import KCCA
+from diptych.methods.linear.cca import CCA
+from diptych.methods.linear.cfa import CFA
+from diptych.methods.linear.kcca import KCCA
 from diptych.methods.registry import name_of
-from diptych.methods.semantic import SemanticMatching
+from diptych.methods.semantic.matching import SemanticMatching
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from diptych._core.seeding import generator
 from diptych.data import Draft, ModalityRows, Protocol, training_data
 from diptych.evaluation import evaluate_instances, mean_average_precision
 from diptych.methods import Search, Validation, create, selection
-from diptych.methods.label_use import without_labels
+from diptych.methods.training_inputs import without_labels
 
 
 def codes_for(validation: Validation, width: int = 5) -> dict[str, np.ndarray]:

@@ -30,9 +30,9 @@ from diptych.cli.saying import say
 from diptych.data import Dataset, Protocol
 from diptych.experiments import Recipe, fit_one
 from diptych.methods import Method, method_class
-from diptych.methods.label_use import lacks_labels
 from diptych.methods.model_folder import save_model
 from diptych.methods.parallel import check_parallel, is_worker, launch_workers, working
+from diptych.methods.training_inputs import lacks_labels
 
 _NOTHING_KEPT = "nothing is kept, and the same command starts anew."
 

@@ -8,8 +8,8 @@ import typer
 
 from diptych.data import Protocol
 from diptych.data.protocol import Unlabelled
-from diptych.methods.profiles import PROFILES
 from diptych.methods.purposes import Purpose
+from diptych.methods.registry import PROFILES
 
 Split = Literal["train", "val", "test"]
 

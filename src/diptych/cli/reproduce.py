@@ -13,7 +13,7 @@ from diptych.cli.literals import split_method_settings, split_seeds
 from diptych.cli.options import AsJson, Settings
 from diptych.cli.watched import methods_named, run_watched
 from diptych.experiments.reproduce import PROFILE, SEEDS, STUDIES, parts_of, reproduce_study
-from diptych.methods.profiles import PROFILES
+from diptych.methods.registry import PROFILES
 
 
 def reproduce(

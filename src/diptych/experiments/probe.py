@@ -16,9 +16,8 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
 from diptych.features import Pipeline, fit_scaling, pipeline_of
 from diptych.features.contract import Block
-from diptych.methods.posterior_search import STRENGTH_GRID
-from diptych.methods.posteriors import Posteriors, fit_posteriors
 from diptych.methods.selection import Search
+from diptych.methods.semantic.posteriors import STRENGTH_GRID, Posteriors, fit_posteriors
 
 ALL = "all columns"
 

@@ -10,8 +10,8 @@ from diptych._core.errors import ConfigError, DiptychError
 from diptych.data import SPLITS, Dataset, Protocol
 from diptych.methods import registry
 from diptych.methods.base import Method
-from diptych.methods.parameters import check_names
-from diptych.methods.profiles import PROFILES
+from diptych.methods.estimator import check_names
+from diptych.methods.registry import PROFILES
 
 _PROTOCOL_TYPES: dict[str, tuple[type, ...]] = {
     "unlabelled": (str,),

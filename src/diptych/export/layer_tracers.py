@@ -8,13 +8,12 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych.export.graph import Traced, side_by_side, trace_steps, traces_step
-from diptych.methods.deep.blocks import Columns, Weighted
-from diptych.methods.deep.layers import Clip, CountLayer, DenseLayer, EqualLength, Parallel
-from diptych.methods.two_tower_code import TwoTowerCode
+from diptych.methods.deep.layers import Clip, Columns, CountLayer, DenseLayer, EqualLength, Parallel, Weighted
+from diptych.methods.deep.towers import TwoTowerCode
 
 if TYPE_CHECKING:  # their modules import torch, which tracing them does not need
-    from diptych.methods.deep.joint_machine import JointCode
-    from diptych.methods.deep.metric_stage import BranchOutputs, Centred
+    from diptych.methods.deep.dbn import JointCode
+    from diptych.methods.deep.layers import BranchOutputs, Centred
 
 _ACTIVATIONS: dict[str, Callable[[Traced], Traced]] = {
     "sigmoid": Traced.sigmoid,
@@ -58,19 +57,19 @@ def parallel(step: Parallel, rows: Traced) -> Traced:
     return side_by_side([trace_steps(chain, rows).astype("float32") for chain in step.chains])
 
 
-@traces_step("methods.deep.blocks:Columns")
+@traces_step("methods.deep.layers:Columns")
 def columns(step: Columns, rows: Traced) -> Traced:
     """Some columns of every row."""
     return rows.columns(step.start, step.stop)
 
 
-@traces_step("methods.deep.blocks:Weighted")
+@traces_step("methods.deep.layers:Weighted")
 def weighted(step: Weighted, rows: Traced) -> Traced:
     """Rows times one number."""
     return rows * step.factor
 
 
-@traces_step("methods.two_tower_code:TwoTowerCode")
+@traces_step("methods.deep.towers:TwoTowerCode")
 def two_tower_code(step: TwoTowerCode, rows: Traced) -> Traced:
     """The members' embeddings side by side, their mean class probabilities, or both, each part at length one."""
     embeddings = [trace_steps(tower, rows) for tower in step.towers]
@@ -86,7 +85,7 @@ def two_tower_code(step: TwoTowerCode, rows: Traced) -> Traced:
     return side_by_side(parts)
 
 
-@traces_step("methods.deep.metric_stage:BranchOutputs")
+@traces_step("methods.deep.layers:BranchOutputs")
 def branch_outputs(step: "BranchOutputs", rows: Traced) -> Traced:
     """The branches' outputs put together, less their mean over the training items."""
     outputs = [dense(branch, rows) for branch in step.branches]
@@ -100,13 +99,13 @@ def branch_outputs(step: "BranchOutputs", rows: Traced) -> Traced:
     return side_by_side(outputs) - step.centre
 
 
-@traces_step("methods.deep.metric_stage:Centred")
+@traces_step("methods.deep.layers:Centred")
 def centred(step: "Centred", rows: Traced) -> Traced:
     """Rows less a fixed row."""
     return rows.astype("float32") - step.centre
 
 
-@traces_step("methods.deep.joint_machine:JointCode")
+@traces_step("methods.deep.dbn:JointCode")
 def joint_code(step: "JointCode", rows: Traced) -> Traced:
     """The joint code inferred from one modality alone, the others filled in by mean field."""
     machine = step.machine
@@ -125,7 +124,7 @@ def joint_code(step: "JointCode", rows: Traced) -> Traced:
 
 ROUNDS = 30
 _DOCUMENT_LENGTH = 100
-"""Both as `diptych.methods.multimodal_dbm` has them; the check of every export would notice a difference."""
+"""Both as `diptych.methods.deep.multimodal_dbm` has them; the check of every export would notice a difference."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ from diptych._core.errors import ConfigError
 from diptych.export.graph import Traced, side_by_side, trace_steps, traces_method, traces_step
 from diptych.export.layer_tracers import joint_mean_field
 from diptych.features.scaling import BlockScaling, Scaling
-from diptych.methods.algebra.kernels import POLY_OFFSET, Kernel
-from diptych.methods.chance import Chance
-from diptych.methods.class_votes import Voters
+from diptych.methods.baselines import Chance, Identity
 from diptych.methods.deep.towers import (
     LEAST_PROBABILITY,
     BranchCode,
@@ -17,14 +15,14 @@ from diptych.methods.deep.towers import (
     MemberTower,
     Tower,
 )
-from diptych.methods.identity import Identity
-from diptych.methods.jrl import JRL
-from diptych.methods.kcca import KCCA
-from diptych.methods.lgcfl import LGCFL
-from diptych.methods.linear import LinearMethod
-from diptych.methods.partner_space import PartnerCode, Spaces
-from diptych.methods.posteriors import Posteriors
-from diptych.methods.semantic import SemanticCorrelationMatching, SemanticMatching
+from diptych.methods.linear.kcca import KCCA
+from diptych.methods.linear.kernels import POLY_OFFSET, Kernel
+from diptych.methods.linear.linear_method import LinearMethod
+from diptych.methods.linear.partner_space import PartnerCode, Spaces
+from diptych.methods.semantic.jrl import JRL, Voters
+from diptych.methods.semantic.lgcfl import LGCFL
+from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
+from diptych.methods.semantic.posteriors import Posteriors
 
 
 @traces_step("features.scaling:Scaling")
@@ -58,7 +56,7 @@ def _transformed(scaling: Scaling, rows: Traced) -> Traced:
             return rows
 
 
-@traces_step("methods.posteriors:Posteriors")
+@traces_step("methods.semantic.posteriors:Posteriors")
 def posteriors(classes: Posteriors, rows: Traced) -> Traced:
     """softmax(x W + b)."""
     return (rows @ classes.weights + classes.intercepts).softmax()
@@ -78,7 +76,7 @@ def kernel(of: Kernel, rows: Traced, landmarks: Traced) -> Traced:
 
 
 def votes(of: Voters, neighbours: int, codes: Traced) -> Traced:
-    """What the nearest voters say: see `diptych.methods.class_votes`."""
+    """What the nearest voters say: see `diptych.methods.semantic.jrl`."""
     voters = codes.like(of.codes.T)
     nearest, places = _squared_distances(codes, voters).smallest(min(neighbours, len(of.codes)))
     distances = nearest.apply("Sqrt")
@@ -93,32 +91,32 @@ def _squared_distances(rows: Traced, others: Traced) -> Traced:
 
 
 if TYPE_CHECKING:  # their modules import torch, which tracing their frozen layers does not need
+    from diptych.methods.deep.dbn import MultimodalDBN
     from diptych.methods.deep.deep_method import DeepMethod
-    from diptych.methods.multimodal_dbm import MultimodalDBM
-    from diptych.methods.multimodal_dbn import MultimodalDBN
+    from diptych.methods.deep.multimodal_dbm import MultimodalDBM
 
 
-@traces_method("chance:Chance")
+@traces_method("baselines:Chance")
 def chance(method: Chance, modality: str, rows: Traced) -> Traced:
     """No graph can do this."""
     raise ConfigError("'chance' cannot be exported: it draws codes from a hash of each row, which is no graph.")
 
 
-@traces_method("identity:Identity")
+@traces_method("baselines:Identity")
 def identity(method: Identity, modality: str, rows: Traced) -> Traced:
     """The rows themselves, at length one."""
     return rows.unit_rows()
 
 
-@traces_method("linear:LinearMethod")
-@traces_method("lgcfl:LGCFL")
+@traces_method("linear.linear_method:LinearMethod")
+@traces_method("semantic.lgcfl:LGCFL")
 def linear(method: LinearMethod | LGCFL, modality: str, rows: Traced) -> Traced:
     """Scale, centre, multiply."""
     scaled = trace_steps((method.scalings_[modality],), rows)
     return (scaled - method.centres_[modality]) @ method.weights_[modality]
 
 
-@traces_method("kcca:KCCA")
+@traces_method("linear.kcca:KCCA")
 def kernel_cca(method: KCCA, modality: str, rows: Traced) -> Traced:
     """Scale, compare with the landmarks, multiply."""
     scaled = trace_steps((method.scalings_[modality],), rows)
@@ -126,13 +124,13 @@ def kernel_cca(method: KCCA, modality: str, rows: Traced) -> Traced:
     return compared @ method.alphas_[modality] - method.offsets_[modality]
 
 
-@traces_method("semantic:SemanticMatching")
+@traces_method("semantic.matching:SemanticMatching")
 def semantic(method: SemanticMatching, modality: str, rows: Traced) -> Traced:
     """Scale, then class posteriors."""
     return trace_steps((method.scalings_[modality], method.posteriors_[modality]), rows)
 
 
-@traces_method("semantic:SemanticCorrelationMatching")
+@traces_method("semantic.matching:SemanticCorrelationMatching")
 def semantic_correlation(method: SemanticCorrelationMatching, modality: str, rows: Traced) -> Traced:
     """Canonical projections, then class posteriors."""
     scaled = trace_steps((method.scalings_[modality],), rows)
@@ -140,7 +138,7 @@ def semantic_correlation(method: SemanticCorrelationMatching, modality: str, row
     return trace_steps((method.posteriors_[modality],), projected)
 
 
-@traces_method("jrl:JRL")
+@traces_method("semantic.jrl:JRL")
 def joint_representation(method: JRL, modality: str, rows: Traced) -> Traced:
     """Scale and project; where neighbours vote, let them."""
     projected = trace_steps((method.scalings_[modality],), rows) @ method.projections_[modality]
@@ -153,22 +151,22 @@ def deep(method: "DeepMethod", modality: str, rows: Traced) -> Traced:
     return trace_steps(method.chains_[modality], rows)
 
 
-@traces_method("multimodal_dbn:MultimodalDBN")
+@traces_method("deep.dbn:MultimodalDBN")
 def multimodal_dbn(method: "MultimodalDBN", modality: str, rows: Traced) -> Traced:
     """The joint code inferred from one modality alone."""
-    from diptych.methods.deep.joint_machine import JointCode
+    from diptych.methods.deep.dbn import JointCode
 
     return trace_steps((*method.chains_[modality], JointCode(method.joint_, modality)), rows)
 
 
-@traces_method("multimodal_dbm:MultimodalDBM")
+@traces_method("deep.multimodal_dbm:MultimodalDBM")
 def multimodal_dbm(method: "MultimodalDBM", modality: str, rows: Traced) -> Traced:
     """The joint layer's mean field, with the other modality unknown."""
     visible = trace_steps(method.chains_[modality], rows).astype("float32")
     return joint_mean_field(method.weights_, method.layout_.kinds, modality, visible)
 
 
-@traces_step("methods.partner_space:Spaces")
+@traces_step("methods.linear.partner_space:Spaces")
 def spaces(step: Spaces, rows: Traced) -> Traced:
     """The class code, then the partner code, which holds the class code too where that has a weight."""
     classes = trace_steps((step.class_code,), rows)
@@ -178,7 +176,7 @@ def spaces(step: Spaces, rows: Traced) -> Traced:
     return side_by_side([classes, partners * step.partner_weight])
 
 
-@traces_step("methods.partner_space:PartnerCode")
+@traces_step("methods.linear.partner_space:PartnerCode")
 def partner_code(step: PartnerCode, rows: Traced) -> Traced:
     """Canonical projections, or the features themselves, at length one, in double precision to the end."""
     centred = trace_steps((step.scaling,), rows) - step.centre

@@ -11,28 +11,37 @@ from diptych._core.progress import Progress
 from diptych.data import Dataset, Protocol, TrainingData
 from diptych.evaluation import Similarity
 from diptych.methods.auto_budget import Affordable, affordable, limited, posterior_seconds
-from diptych.methods.auto_choice import CLASSES, CLASSES_AND_PARTNERS, PARTNERS, Candidate, Situation, candidates
-from diptych.methods.auto_trial import Trial, reason, shares_a_space
+from diptych.methods.auto_candidates import (
+    CLASSES,
+    CLASSES_AND_PARTNERS,
+    PARTNERS,
+    Candidate,
+    Situation,
+    Trial,
+    candidates,
+    reason,
+    shares_a_space,
+)
 from diptych.methods.base import Method
-from diptych.methods.label_use import lacks_labels, without_labels
-from diptych.methods.posterior_search import STRENGTH_GRID, STRENGTH_UNCHOSEN
 from diptych.methods.registry import create
+from diptych.methods.semantic.posteriors import STRENGTH_GRID, STRENGTH_UNCHOSEN
+from diptych.methods.training_inputs import lacks_labels, without_labels
 
 if TYPE_CHECKING:  # what a fit depends on is read from the imports: see `diptych._core.code_version`
-    from diptych.methods.cca import CCA
-    from diptych.methods.cdmlmr import CDMLMR
-    from diptych.methods.identity import Identity
-    from diptych.methods.semantic import SemanticMatching
+    from diptych.methods.baselines import Identity
+    from diptych.methods.deep.cdmlmr import CDMLMR
+    from diptych.methods.linear.cca import CCA
+    from diptych.methods.semantic.matching import SemanticMatching
 
 
 class Auto(Method):
     """Fit the method that suits the data; what is saved is that method, and opens without this one.
 
-    What the training items have decides which methods come into question (`diptych.methods.auto_choice`): with pairs
-    and labels `cdmlmr`, whose class and partner spaces serve both kinds of search; with pairs alone its partner space;
-    with labels alone `sm`; and where all modalities have as many columns, `identity`. Without torch `cca` stands in for
-    `cdmlmr`. Where several come into question, validation decides by how well items find their own partners. Labels
-    that cannot be told from the features on validation are left out again.
+    What the training items have decides which methods come into question (`diptych.methods.auto_candidates`): with
+    pairs and labels `cdmlmr`, whose class and partner spaces serve both kinds of search; with pairs alone its partner
+    space; with labels alone `sm`; and where all modalities have as many columns, `identity`. Without torch `cca` stands
+    in for `cdmlmr`. Where several come into question, validation decides by how well items find their own partners.
+    Labels that cannot be told from the features on validation are left out again.
 
     Args:
         budget_s: how many seconds the fit may take on two cores. Where an estimate from the numbers of rows and columns

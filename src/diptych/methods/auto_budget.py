@@ -14,8 +14,7 @@ import numpy as np
 from diptych._core.arrays import Booleans
 from diptych._core.seeding import generator
 from diptych.data import Labels, TrainingData
-from diptych.methods.deep.sizing import sizes_for
-from diptych.methods.label_use import with_labels_kept
+from diptych.methods.training_inputs import with_labels_kept
 
 START_SECONDS = 4.0
 """Importing torch, opening the data and judging."""
@@ -40,6 +39,8 @@ _SHRINK = 0.8
 
 def network_seconds(labelled: int, columns: Sequence[int]) -> float:
     """How long CDMLMR's class space takes to learn from so many labelled pairs."""
+    from diptych.methods.deep.profile import sizes_for  # which imports torch, and is asked only where it is installed
+
     sizes, width = sizes_for(labelled, columns), sum(columns)
     step = _STEP_MEMBER * sizes.members + width * (_STEP_COLUMN + _STEP_ENTRY * sizes.batch_size)
     return _NETWORK_ENTRY * labelled * width + _MACHINE_COLUMN * width + sizes.steps * step

@@ -11,9 +11,9 @@ from diptych._core.errors import ConfigError, FitError, NotFittedError
 from diptych._core.progress import Progress, silent
 from diptych.data import Arrays, Dataset, Protocol, TrainingData, as_dataset, describe_value, training_data
 from diptych.methods.embedding import Embedder
-from diptych.methods.label_use import ignore_single_class, refuse_single_class
-from diptych.methods.parameters import Parametrised
+from diptych.methods.estimator import Parametrised
 from diptych.methods.selection import selection_note
+from diptych.methods.training_inputs import ignore_single_class, refuse_single_class
 
 
 class Method(Parametrised, Embedder, ABC):

@@ -11,7 +11,7 @@ from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import Arrays, Dataset, Labels, as_dataset, as_rows, describe_value
 from diptych.evaluation import Similarity
-from diptych.methods.pipeline_keeping import PipelineKeeper
+from diptych.methods.estimator import PipelineKeeper
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
 from diptych.methods.selection import Validation
 

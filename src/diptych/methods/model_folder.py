@@ -15,8 +15,8 @@ from diptych._core.state_folder import FolderFormat, hash_state, to_weights, ver
 from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline
 from diptych.methods.base import Method
+from diptych.methods.estimator import check_names
 from diptych.methods.exported import is_exported, load_exported
-from diptych.methods.parameters import check_names
 from diptych.methods.registry import create, method_class, name_of
 
 FORMAT = "diptych-model"

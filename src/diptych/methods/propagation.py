@@ -16,10 +16,8 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Labels, Protocol, TrainingData
 from diptych.data.protocol import with_propagated_labels
 from diptych.evaluation.similarity import unit_rows
-from diptych.methods._scalings import scaled_pairs
-from diptych.methods.algebra.canonical import canonical_coordinates
-from diptych.methods.algebra.multiview import multiview_coordinates
-from diptych.methods.algebra.spectrum import cross_basis, spectrum
+from diptych.methods.linear.algebra import canonical_coordinates, cross_basis, multiview_coordinates, spectrum
+from diptych.methods.training_inputs import scaled_pairs
 
 COUNTS_SCALING = "tfidf+centre"
 RIDGE = 3.0

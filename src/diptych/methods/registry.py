@@ -9,7 +9,7 @@ from typing import Any
 
 from diptych._core.errors import ConfigError
 from diptych.methods.base import Method
-from diptych.methods.parameters import check_names
+from diptych.methods.estimator import check_names
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Entry:
 
 def _deep(target: str, summary: str, defaults: Mapping[str, Any] | None = None) -> Entry:
     """A method that needs torch."""
-    return Entry(f"diptych.methods.{target}", summary, defaults or {}, extra="deep")
+    return Entry(f"diptych.methods.deep.{target}", summary, defaults or {}, extra="deep")
 
 
 _METHODS: dict[str, Entry] = {
@@ -43,26 +43,30 @@ _METHODS: dict[str, Entry] = {
         chooses=True,
     ),
     "identity": Entry(
-        "diptych.methods.identity:Identity",
+        "diptych.methods.baselines:Identity",
         "features as they are, for encoders that already share a space (zero-shot); learns nothing",
     ),
-    "chance": Entry("diptych.methods.chance:Chance", "codes that know nothing, for the level below which nobody falls"),
-    "cca-paper": Entry("diptych.methods.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
-    "cca": Entry("diptych.methods.cca:CCA", "ridge CCA, ridge and components chosen on validation"),
-    "cfa": Entry("diptych.methods.cfa:CFA", "cross-modal factor analysis"),
-    "kcca-poly": Entry("diptych.methods.kcca:KCCA", "kernel CCA, polynomial kernel", {"kernel": "poly"}),
-    "kcca-rbf": Entry("diptych.methods.kcca:KCCA", "kernel CCA, Gaussian kernel", {"kernel": "rbf"}),
-    "cca3v": Entry("diptych.methods.cca3v:CCA3V", "CCA with the labels as a third view"),
-    "sm": Entry("diptych.methods.semantic:SemanticMatching", "class posteriors of each modality"),
-    "scm": Entry("diptych.methods.semantic:SemanticCorrelationMatching", "class posteriors on top of CCA"),
-    "jrl": Entry("diptych.methods.jrl:JRL", "joint representation learning with a graph"),
-    "lgcfl": Entry("diptych.methods.lgcfl:LGCFL", "linear maps into the label space, sparse in groups of columns"),
-    "bimodal-ae": _deep("bimodal_ae:BimodalAE", "bimodal autoencoder over two DBNs"),
-    "multimodal-dbn": _deep("multimodal_dbn:MultimodalDBN", "joint machine over two DBNs, generated codes"),
+    "chance": Entry(
+        "diptych.methods.baselines:Chance", "codes that know nothing, for the level below which nobody falls"
+    ),
+    "cca-paper": Entry("diptych.methods.linear.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
+    "cca": Entry("diptych.methods.linear.cca:CCA", "ridge CCA, ridge and components chosen on validation"),
+    "cfa": Entry("diptych.methods.linear.cfa:CFA", "cross-modal factor analysis"),
+    "kcca-poly": Entry("diptych.methods.linear.kcca:KCCA", "kernel CCA, polynomial kernel", {"kernel": "poly"}),
+    "kcca-rbf": Entry("diptych.methods.linear.kcca:KCCA", "kernel CCA, Gaussian kernel", {"kernel": "rbf"}),
+    "cca3v": Entry("diptych.methods.linear.cca:CCA3V", "CCA with the labels as a third view"),
+    "sm": Entry("diptych.methods.semantic.matching:SemanticMatching", "class posteriors of each modality"),
+    "scm": Entry("diptych.methods.semantic.matching:SemanticCorrelationMatching", "class posteriors on top of CCA"),
+    "jrl": Entry("diptych.methods.semantic.jrl:JRL", "joint representation learning with a graph"),
+    "lgcfl": Entry(
+        "diptych.methods.semantic.lgcfl:LGCFL", "linear maps into the label space, sparse by groups of columns"
+    ),
+    "bimodal-ae": _deep("autoencoders:BimodalAE", "bimodal autoencoder over two DBNs"),
+    "multimodal-dbn": _deep("dbn:MultimodalDBN", "joint machine over two DBNs, generated codes"),
     "multimodal-dbm": _deep("multimodal_dbm:MultimodalDBM", "deep Boltzmann machine over both modalities"),
-    "corr-ae": _deep("corr_ae:CorrAE", "correspondence autoencoder", {"variant": "corr"}),
-    "corr-cross-ae": _deep("corr_ae:CorrAE", "correspondence cross-autoencoder", {"variant": "cross"}),
-    "corr-full-ae": _deep("corr_ae:CorrAE", "correspondence full-autoencoder", {"variant": "full"}),
+    "corr-ae": _deep("autoencoders:CorrAE", "correspondence autoencoder", {"variant": "corr"}),
+    "corr-cross-ae": _deep("autoencoders:CorrAE", "correspondence cross-autoencoder", {"variant": "cross"}),
+    "corr-full-ae": _deep("autoencoders:CorrAE", "correspondence full-autoencoder", {"variant": "full"}),
     "dcca": _deep("dcca:DCCA", "deep canonical correlation analysis"),
     "cmdn": _deep("cmdn:CMDN", "cross-media multiple deep networks"),
     "base": _deep("cdmlmr:CDMLMR", "the base network of CDMLMR", {"losses": "none"}),
@@ -143,3 +147,7 @@ def name_of(method: Method) -> str:
     }
     fitting = [name for name, given in variants.items() if all(params[key] == value for key, value in given.items())]
     return max(fitting, key=lambda name: len(variants[name]), default=next(iter(variants), ""))
+
+
+PROFILES = ("fast", "standard", "paper")
+"""How wide and how long deep methods train: for tests and demos, by default, as published."""

@@ -9,16 +9,16 @@ import synthetic
 from diptych._core.errors import ConfigError, FitError
 from diptych.data import Protocol, training_data
 from diptych.methods import create
-from diptych.methods.base_network import BaseNetwork, shared_codes
 from diptych.methods.deep import profile as profiles
-from diptych.methods.deep.dbn_stage import announce_stand_in, train_dbn
+from diptych.methods.deep.base_network import BaseNetwork, shared_codes
+from diptych.methods.deep.dbn import announce_stand_in, train_dbn
 from diptych.methods.deep.layers import CountLayer, run_chain
-from diptych.methods.deep.workshop import Workshop
+from diptych.methods.deep.stage_context import StageContext
 from diptych.training import Constant, StageCache
 
 
-def workshop(dataset, cache=None, seed=0) -> Workshop:
-    return Workshop(training_data(dataset), profiles.profile("fast"), seed, StageCache(cache))
+def stage_context(dataset, cache=None, seed=0) -> StageContext:
+    return StageContext(training_data(dataset), profiles.profile("fast"), seed, StageCache(cache))
 
 
 class Steps:
@@ -83,8 +83,8 @@ def test_labels_alone_retrain_only_what_reads_labels(counts_dataset, tmp_path):
 
 
 def test_counts_go_into_a_replicated_softmax_and_dense_rows_into_a_gaussian_machine(counts_dataset, dense_dataset):
-    assert isinstance(train_dbn(workshop(counts_dataset), "text").chain[0], CountLayer)
-    dense = train_dbn(workshop(dense_dataset), "text")
+    assert isinstance(train_dbn(stage_context(counts_dataset), "text").chain[0], CountLayer)
+    dense = train_dbn(stage_context(dense_dataset), "text")
     assert not any(isinstance(step, CountLayer) for step in dense.chain)
 
 
@@ -92,15 +92,15 @@ def test_the_stand_in_for_the_replicated_softmax_is_announced_once(dense_dataset
     announce_stand_in.cache_clear()
     caplog.set_level("INFO")
     for seed in (0, 1):
-        train_dbn(workshop(dense_dataset, seed=seed), "text")
+        train_dbn(stage_context(dense_dataset, seed=seed), "text")
     assert sum("Gaussian machine" in record.message for record in caplog.records) == 1
 
 
 def test_shared_codes_are_half_as_wide_as_the_supervised_nets(counts_dataset):
-    shop = workshop(counts_dataset)
-    for name, coded in shared_codes(shop).items():
-        codes = run_chain(coded.chain, shop.data.train.features(name))
-        assert codes.shape == (len(shop.data.train), shop.profile.supervised_width // 2)
+    context = stage_context(counts_dataset)
+    for name, coded in shared_codes(context).items():
+        codes = run_chain(coded.chain, context.data.train.features(name))
+        assert codes.shape == (len(context.data.train), context.profile.supervised_width // 2)
         assert codes.min() >= 0 and codes.max() <= 1
 
 

@@ -7,10 +7,10 @@ import torch
 
 from diptych._core.state import pack, unpack
 from diptych.features.scaling import fit_scaling
-from diptych.methods.deep.freezing import frozen_towers
 from diptych.methods.deep.layers import Clip, EqualLength, run_chain
+from diptych.methods.deep.network_training import frozen_towers
 from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode, LinearMember, padded, unit_rows
-from diptych.methods.posteriors import Posteriors
+from diptych.methods.semantic.posteriors import Posteriors
 from nets.small_cdmlmr import SIZES, WORDS, make_network
 
 SWITCHES = [

@@ -1,4 +1,4 @@
-"""The shell of every deep method: its common parameters, its workshop, and codes by chains of frozen layers."""
+"""The base class of every deep method: common parameters, stages, and embeddings by chains of frozen layers."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -10,11 +10,11 @@ from diptych._core.arrays import Features, Singles
 from diptych._core.errors import FitError
 from diptych._core.progress import Progress
 from diptych.data import Partition, TrainingData
-from diptych.methods._scalings import training_pairs
 from diptych.methods.base import Method
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.profile import profile
-from diptych.methods.deep.workshop import Workshop
+from diptych.methods.deep.stage_context import StageContext
+from diptych.methods.training_inputs import training_pairs
 from diptych.training import StageCache, default_cache_root
 
 
@@ -42,7 +42,7 @@ class DeepMethod(Method):
         """Refuse parameters out of range, before anything is trained."""
 
     @abstractmethod
-    def _train(self, shop: Workshop) -> dict[str, Chain]:
+    def _train(self, context: StageContext) -> dict[str, Chain]:
         """Train all stages and return each modality's chain."""
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
@@ -52,10 +52,10 @@ class DeepMethod(Method):
         if self.uses_labels and not (self.works_without_labels and not data.train.labels.is_labelled.any()):
             _check_labels(data, pairs)
         root = default_cache_root() if self.cache == "auto" else self.cache and Path(self.cache)
-        shop = Workshop(data, profile(self.profile), self.seed, StageCache(root or None), progress, self.device)
-        self.chains_ = self._train(shop)
-        self.record_["stages"] = shop.log
-        self.record_["reused_seconds"] = sum(stage["seconds"] for stage in shop.log if stage["from_cache"])
+        context = StageContext(data, profile(self.profile), self.seed, StageCache(root or None), progress, self.device)
+        self.chains_ = self._train(context)
+        self.record_["stages"] = context.log
+        self.record_["reused_seconds"] = sum(stage["seconds"] for stage in context.log if stage["from_cache"])
 
     def _embed(self, modality: str, rows: Features) -> Singles:
         return run_chain(self.chains_[modality], rows)

@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.state import stateful
+from diptych.data.modality import BlockKind, Kind, KindBlock, kind_blocks
 
 _ACTIVATIONS: dict[str, Callable[[Singles], Singles]] = {
     "sigmoid": expit,
@@ -83,6 +84,42 @@ class EqualLength:
 
 @stateful
 @dataclass(frozen=True)
+class BranchOutputs:
+    """The last frozen step: the branches' outputs put together, less their mean over the training items.
+
+    Attributes:
+        branches: the sigmoid layers that take part.
+        combine: "concat", "mean" or "single", see `diptych.nets.pathways.representation`.
+        centre: what is subtracted.
+    """
+
+    branches: tuple[DenseLayer, ...]
+    combine: str
+    centre: Singles
+
+    def __call__(self, rows: Features) -> Singles:
+        """Represent the outputs of a trunk."""
+        outputs = [branch(rows) for branch in self.branches]
+        if self.combine != "single":
+            outputs = [each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-12) for each in outputs]
+        together = np.mean(outputs, axis=0) if self.combine == "mean" else np.concatenate(outputs, axis=1)
+        return np.asarray(together - self.centre, dtype=np.float32)
+
+
+@stateful
+@dataclass(frozen=True)
+class Centred:
+    """Rows less a fixed row."""
+
+    centre: Singles
+
+    def __call__(self, rows: Features) -> Singles:
+        """Subtract it."""
+        return np.asarray(np.asarray(rows) - self.centre, dtype=np.float32)
+
+
+@stateful
+@dataclass(frozen=True)
 class Parallel:
     """Several chains over the same rows, their codes side by side."""
 
@@ -104,3 +141,61 @@ def run_chain(chain: Chain, rows: Features) -> Singles:
         rows = step(rows)
     dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
     return np.ascontiguousarray(dense, dtype=np.float32)
+
+
+@stateful
+@dataclass(frozen=True)
+class Columns:
+    """Some columns of every row."""
+
+    start: int
+    stop: int
+
+    def __call__(self, rows: Features) -> Features:
+        """Take the columns."""
+        return rows[:, self.start : self.stop]
+
+
+@stateful
+@dataclass(frozen=True)
+class Weighted:
+    """Rows times one number."""
+
+    factor: float
+
+    def __call__(self, rows: Features) -> Floats:
+        """Multiply dense rows."""
+        return np.asarray(rows) * self.factor
+
+
+def prepare_blocks(rows: Features, kind: Kind, prepare: Callable[[Features, BlockKind], Chain]) -> Chain:
+    """Prepare each block of columns by a chain of its own.
+
+    Blocks are weighted so that each has the same total variance, all together as much as there are columns: a
+    vocabulary of thousands of words does not drown an encoder's few hundred numbers.
+
+    Args:
+        rows: the training rows.
+        kind: what their columns are.
+        prepare: gives the chain of a block, from its training rows and its kind.
+    """
+    blocks = kind_blocks(kind, rows.shape[1])
+    if len(blocks) == 1:
+        return prepare(rows, blocks[0].kind)
+    chains: list[Chain] = []
+    for block in blocks:
+        chain: Chain = (columns_of(block), *prepare(rows[:, block.start : block.stop], block.kind))
+        variance = float(run_chain(chain, rows).var(axis=0, dtype=np.float64).sum())
+        factor = float(np.sqrt(rows.shape[1] / len(blocks) / variance)) if variance > 0 else 1.0
+        chains.append((*chain, Weighted(factor)))
+    return (Parallel(tuple(chains)),)
+
+
+def counts_block(kind: Kind, columns: int) -> KindBlock | None:
+    """The first block of counts; None where there is none."""
+    return next((block for block in kind_blocks(kind, columns) if block.kind == "counts"), None)
+
+
+def columns_of(block: KindBlock) -> Columns:
+    """The step that takes a block's columns."""
+    return Columns(block.start, block.stop)

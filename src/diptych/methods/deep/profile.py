@@ -4,7 +4,7 @@ The published settings of every stage stand in `PUBLISHED`, with their sources i
 how many steps each stage takes and how wide its layers are; rates and momenta then shrink with the number of steps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from diptych._core.errors import ConfigError
@@ -154,3 +154,78 @@ def profile(name: str) -> Profile:
     if name not in PROFILES:
         raise ConfigError(f"profile is {name!r}; choose one of {', '.join(PROFILES)}.")
     return PROFILES[name]
+
+
+WIDE_COLUMNS = 256
+"""Columns from which on a modality is called wide, and gets wider layers."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the rule decides.
+
+    Attributes:
+        members: networks trained side by side.
+        width: of the hidden layers, of S and of the branches.
+        dbn_widths: of the two machines.
+        dense_steps: of a machine over dense rows or over another machine.
+        count_steps: of a machine over counts, which learns more slowly.
+        batch_size: labelled documents in a batch.
+        steps: of the network.
+        input_dropout: share of the features dropped.
+        dropout: share of the supervised nets' units dropped.
+        mixup: parameter of the Beta distribution.
+        weight_decay: of AdamW.
+    """
+
+    members: int
+    width: int
+    dbn_widths: tuple[int, int]
+    dense_steps: int
+    count_steps: int
+    batch_size: int
+    steps: int
+    input_dropout: float
+    dropout: float
+    mixup: float
+    weight_decay: float
+
+
+def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
+    """The sizes for so many labelled documents, and features of so many columns in each modality.
+
+    >>> sizes_for(7_369, (1_280, 1_000)).members, sizes_for(2_173, (128, 10)).members
+    (2, 5)
+    """
+    widest = max(columns)
+    scarce, wide = rows < 2 * widest, widest >= WIDE_COLUMNS
+    batch = 256 if rows >= 4_000 else 128 if rows >= 600 else 64
+    return Sizes(
+        members=2 if wide else 5,
+        width=256 if wide else 128,
+        dbn_widths=(256, 128) if rows >= 4_000 else (128, 64),
+        dense_steps=200,
+        count_steps=500,
+        batch_size=batch,
+        steps=min(2_000, max(240, round(10 * rows / batch))),
+        input_dropout=0.5 if 2 * rows < widest else 0.4 if scarce else 0.2,
+        dropout=0.3,
+        mixup=1.0 if scarce else 0.4,
+        weight_decay=0.3 if scarce else 0.01,
+    )
+
+
+FAST = Sizes(
+    members=2,
+    width=48,
+    dbn_widths=(48, 32),
+    dense_steps=100,
+    count_steps=200,
+    batch_size=64,
+    steps=120,
+    input_dropout=0.1,
+    dropout=0.1,
+    mixup=0.4,
+    weight_decay=0.01,
+)
+"""A small network for tests and glimpses."""

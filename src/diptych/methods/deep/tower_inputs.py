@@ -1,6 +1,6 @@
 """What CDMLMR's towers read: the documents to learn from, and how a modality's stored rows are scaled."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -8,15 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from diptych._core.arrays import Features, Singles
-from diptych.data import KindBlock, Partition
+from diptych.data import KindBlock
 from diptych.data.modality import BlockKind
 from diptych.features.scaling import fit_scaling
-from diptych.methods.deep.blocks import counts_block, prepare_blocks
-from diptych.methods.deep.dbn_stage import CLIP
-from diptych.methods.deep.layers import Chain, Clip, EqualLength, run_chain
-from diptych.methods.deep.linear_member import held_out_loss
-from diptych.methods.deep.sizing import WIDE_COLUMNS
-from diptych.methods.deep.workshop import Workshop
+from diptych.methods.deep.class_space import held_out_loss
+from diptych.methods.deep.dbn import CLIP
+from diptych.methods.deep.layers import Chain, Clip, EqualLength, counts_block, prepare_blocks, run_chain
+from diptych.methods.deep.profile import WIDE_COLUMNS
+from diptych.methods.deep.stage_context import Documents, StageContext
 from diptych.nets.cdmlmr_objective import TowerRows
 from diptych.nets.row_source import RowSource, SparseRows
 
@@ -25,42 +24,6 @@ WORDS = 100
 
 COUNT_CLIP = 30.0
 """What scaled words are kept within: one rare word in a short text is far from the mean, and should be."""
-
-
-@dataclass(frozen=True)
-class Documents:
-    """What the network learns from.
-
-    Attributes:
-        labelled: the training items that have every modality and a label.
-        targets: their class probabilities, one-hot where labels are certain.
-        pool: unlabelled rows of each modality; empty where the protocol has none.
-        paired: whether row p of every pool is of one document.
-    """
-
-    labelled: Partition
-    targets: Singles
-    pool: Mapping[str, Features]
-    paired: bool
-
-
-def documents(shop: Workshop, *, with_pool: bool) -> Documents:
-    """Take what the protocol lets through."""
-    data = shop.data
-    pairs = data.train.having(*data.modalities)
-    labelled = pairs.labelled()
-    if data.soft_labels is not None:
-        chosen = np.isin(data.train.index, labelled.index)
-        targets = np.asarray(data.soft_labels[chosen], dtype=np.float32)
-    else:
-        targets = np.eye(len(data.classes), dtype=np.float32)[labelled.labels.codes]
-    paired = with_pool and data.unlabelled_pairs is not None and len(data.unlabelled_pairs) > 0
-    pool: dict[str, Features] = {}
-    if paired and data.unlabelled_pairs is not None:
-        pool = {name: data.unlabelled_pairs.features(name) for name in data.modalities}
-    elif with_pool:
-        pool = {name: rows for name, rows in data.pools.items() if rows.shape[0]}
-    return Documents(labelled, targets, pool if len(pool) == len(data.modalities) else {}, paired)
 
 
 @dataclass(frozen=True)
@@ -75,13 +38,13 @@ class ModalityInputs:
     counts: KindBlock | None
 
     @classmethod
-    def of(cls, shop: Workshop, source: Documents, name: str) -> "ModalityInputs":
+    def of(cls, context: StageContext, source: Documents, name: str) -> "ModalityInputs":
         """Learn how a modality's rows are scaled: in the way from which its classes are told best."""
-        rows, kind = shop.data.train.having(name).features(name), shop.data.kinds[name]
+        rows, kind = context.data.train.having(name).features(name), context.data.kinds[name]
         chains = [prepare_blocks(rows, kind, _chain_by("auto"))]
         if "zscore" in fit_scaling(rows, kind).recipe.split("|"):
             chains.append(prepare_blocks(rows, kind, _chain_by("sqrt+zscore")))
-        prepare = _clearest(shop, source, name, chains)
+        prepare = _clearest(context, source, name, chains)
         return cls(prepare, rows.shape[1], counts_block(kind, rows.shape[1]))
 
     def features(self, rows: Features) -> Singles:
@@ -97,11 +60,11 @@ class ModalityInputs:
         scale = sp.diags_array(WORDS / np.maximum(words, 1e-10))
         return SparseRows(sp.csr_array(scale @ counts))
 
-    def tower_rows(self, shop: Workshop, source: Documents, name: str) -> TowerRows:
+    def tower_rows(self, context: StageContext, source: Documents, name: str) -> TowerRows:
         """The labelled rows, and the unlabelled ones after them, where training runs."""
         known = source.labelled.features(name)
         unknown = source.pool[name] if name in source.pool else known[:0]
-        parts = shop.tensor(self.features(known)), shop.tensor(self.features(unknown))
+        parts = context.tensor(self.features(known)), context.tensor(self.features(unknown))
         visible = self.visible(known), self.visible(unknown)
         both = (visible[0], visible[1]) if visible[0] is not None and visible[1] is not None else None
         return TowerRows(*parts, visible=both)
@@ -120,16 +83,16 @@ def _chain_by(dense_recipe: str) -> Callable[[Features, BlockKind], Chain]:
     return chain
 
 
-def _clearest(shop: Workshop, source: Documents, name: str, chains: Sequence[Chain]) -> Chain:
+def _clearest(context: StageContext, source: Documents, name: str, chains: Sequence[Chain]) -> Chain:
     """The way of scaling from which a regression tells the classes best: skewed features gain by a square root."""
     if len(chains) == 1:
         return chains[0]
     rows = source.labelled.features(name)
-    held_out = shop.data.validation.having(name).labelled() if shop.data.validation is not None else None
+    held_out = context.data.validation.having(name).labelled() if context.data.validation is not None else None
     losses = []
     for chain in chains:
         judges = None
         if held_out is not None and len(held_out):
             judges = run_chain(chain, held_out.features(name)), held_out.labels.codes
-        losses.append(held_out_loss(run_chain(chain, rows), source.targets, judges, shop.seed))
+        losses.append(held_out_loss(run_chain(chain, rows), source.targets, judges, context.seed))
     return chains[int(np.argmin(losses))]

@@ -1,5 +1,6 @@
 """Frozen towers: what is left of CDMLMR's network when it only has to embed, in NumPy and without torch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy.special import softmax
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.state import stateful
 from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
-from diptych.methods.posteriors import Posteriors
+from diptych.methods.semantic.posteriors import Posteriors
 
 LEAST_PROBABILITY = 1e-12
 
@@ -198,3 +199,37 @@ def padded(probabilities: Floats, place: int, modalities: int) -> Singles:
 def unit_rows(rows: Singles) -> Singles:
     """Rows at length one."""
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)
+
+
+@stateful
+@dataclass(frozen=True)
+class TwoTowerCode:
+    """One modality's towers of all members, frozen: from scaled rows to what is retrieved.
+
+    Attributes:
+        towers: the members' layers.
+        classifiers: the members' classifiers, over their embeddings.
+        representation: what is retrieved, "embedding", "posteriors" or "both".
+    """
+
+    towers: tuple[tuple[DenseLayer, ...], ...]
+    classifiers: tuple[DenseLayer, ...]
+    representation: str
+
+    def parts(self, rows: Features) -> tuple[list[Singles], Singles]:
+        """Every member's embeddings, and the class probabilities averaged over members."""
+        embeddings = [run_chain(tower, rows) for tower in self.towers]
+        scores = [layer(each) for layer, each in zip(self.classifiers, embeddings, strict=True)]
+        return embeddings, np.mean([softmax(each, axis=1) for each in scores], axis=0)
+
+    def __call__(self, rows: Features) -> Singles:
+        """Embed scaled rows."""
+        return represented(*self.parts(rows), self.representation)
+
+
+def represented(embeddings: Sequence[Singles], posteriors: Singles, representation: str) -> Singles:
+    """Embeddings of all members, class probabilities, or both side by side, each part at length one."""
+    if representation == "posteriors":
+        return unit_rows(posteriors)
+    together = unit_rows(np.concatenate([unit_rows(each) for each in embeddings], axis=1))
+    return together if representation == "embedding" else np.concatenate([together, unit_rows(posteriors)], axis=1)

@@ -1,1 +1,0 @@
-"""Linear algebra behind the correlation methods: pure functions of centred matrices."""

@@ -1,0 +1,99 @@
+"""Features that already share a space: nothing is learned, rows are compared as they are."""
+
+from collections.abc import Mapping
+from hashlib import shake_256
+
+import numpy as np
+
+from diptych._core.arrays import Features, Floats
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress
+from diptych.data import TrainingData
+from diptych.evaluation.similarity import unit_rows
+from diptych.methods.base import Method
+
+
+class Identity(Method):
+    """Zero-shot retrieval: the embedding of a row is the row itself, at length one.
+
+    For encoders that were trained together, such as the image and text encoders of CLIP or SigLIP
+    (`--image-features onnx:DIR --text-features onnx:DIR`), whose features can be compared across modalities before
+    anything was learned from the data at hand. It reads neither labels nor pairs; all modalities must have the same
+    number of columns. Beside methods that learn from the data it shows what they add to the encoders.
+
+    Whether encoders of equal width do share a space cannot be seen from the widths: `auto` compares by validation,
+    and so does the partner space of `cdmlmr`.
+
+    Example:
+        >>> from diptych.methods import create
+        >>> create("identity")
+        Identity()
+    """
+
+    uses_pairs = False
+    max_modalities = None
+    citation = "A. Radford et al. Learning Transferable Visual Models from Natural Language Supervision. ICML 2021."
+
+    def __init__(self) -> None:
+        """There is nothing to set."""
+
+    @classmethod
+    def unsuited(cls, widths: Mapping[str, int]) -> str | None:
+        """Why it cannot serve modalities of these widths; None where it can."""
+        if len(set(widths.values())) < 2:
+            return None
+        found = ", ".join(f"{name} has {width}" for name, width in widths.items())
+        return f"it compares features as they are, so all modalities need as many columns; {found}"
+
+    def _fit(self, data: TrainingData, progress: Progress) -> None:
+        widths = {name: data.train.columns[name].values.shape[1] for name in data.modalities}
+        problem = self.unsuited(widths)
+        if problem is not None:
+            raise FitError(
+                f"'identity' cannot be used here: {problem}. Describe the items with encoders that share a space "
+                "(--image-features onnx:DIR --text-features onnx:DIR), or use a method that learns one, such as 'auto'."
+            )
+        self.spaces_ = {"partner": next(iter(widths.values()))}
+        self.record_["chosen"] = {}
+
+    def _embed(self, modality: str, rows: Features) -> Floats:
+        return unit_rows(rows if isinstance(rows, np.ndarray) else rows.toarray())
+
+
+class Chance(Method):
+    """Give every row a pseudo-random code in [−1, 1) drawn from its content, its modality and the seed.
+
+    Equal rows get equal codes, so that embedding is deterministic, but a code says nothing of its row's class,
+    pair or neighbours. Its retrieval scores scatter around the expectation of a random ranking; the scatter over
+    seeds shows how far luck alone carries on a dataset.
+
+    Args:
+        dimensions: the length of a code.
+        seed: which codes are drawn.
+
+    Example:
+        >>> from diptych.methods import create
+        >>> create("chance", seed=3)
+        Chance(seed=3)
+    """
+
+    stochastic = True
+    max_modalities = None
+
+    def __init__(self, dimensions: int = 16, seed: int = 0) -> None:
+        self.dimensions = dimensions
+        self.seed = seed
+
+    def _fit(self, data: TrainingData, progress: Progress) -> None:
+        if self.dimensions < 1:
+            raise ConfigError(f"dimensions is {self.dimensions}; it must be at least 1.")
+        self.record_["chosen"] = {}
+
+    def _embed(self, modality: str, rows: Features) -> Floats:
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        with np.errstate(over="ignore"):
+            plain = np.ascontiguousarray(dense, dtype=np.float32) + np.float32(0)  # no -0.0, whose bytes differ
+        key = f"{self.seed}\0{modality}\0".encode()
+        words = b"".join(shake_256(key + row.tobytes()).digest(4 * self.dimensions) for row in plain)
+        integers = np.frombuffer(words, dtype="<u4").reshape(len(plain), self.dimensions)
+        return np.asarray(integers / 2.0**31 - 1.0)

@@ -1,0 +1,258 @@
+"""CDMLMR: cross-modal deep metric learning with multi-task regularization, trained as one network."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Literal
+
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress
+from diptych.data import Protocol, TrainingData
+from diptych.methods.deep.base_network import BaseNetwork
+from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
+from diptych.methods.deep.class_space import branch_space, probability_space
+from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.layers import Chain
+from diptych.methods.deep.network_training import RATE, frozen_towers, train_network
+from diptych.methods.deep.profile import FAST, Sizes, sizes_for
+from diptych.methods.deep.stage_context import Documents, StageContext, documents, monitoring
+from diptych.methods.fit_stages import WholeFit
+from diptych.methods.linear.partner_space import PartnerJudge, add_partner_space, fit_partner_codes
+from diptych.nets.cdmlmr import Branch
+from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
+
+Losses = Literal["both", "contrastive", "quadruplet", "none"]
+Retrieved = Literal["probabilities", "codes"]
+
+_BRANCHES: dict[str, tuple[Branch, ...]] = {
+    "both": ("contrastive", "quadruplet"),
+    "contrastive": ("contrastive",),
+    "quadruplet": ("quadruplet",),
+    "none": (),
+}
+
+_ALWAYS_HAD = ("losses", "profile", "seed", "device", "cache")
+"""Parameters that mean the same in models saved when this class trained in stages."""
+
+
+class CDMLMR(DeepMethod):
+    """One network for both modalities under a contrastive and a quadruplet loss, with softmax losses as regularisers.
+
+    DBN-started towers, supervised nets, shared codes S, pathways and a branch for each loss are one module and train
+    together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction. Retrieved are class
+    probabilities, as codes whose cosine is the probability that two items share a class; beside them stands a partner
+    space, by which an item's own partner is found (see `purposes`). Without labels that is all there is.
+
+    Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. `profile="paper"`
+    trains stage by stage as published (`StagedCDMLMR`). What differs otherwise is a switch each, with its reason and
+    its measured effect in docs/methods/cdmlmr.md. Sizes, steps and regularisation follow from the numbers of rows and
+    columns (`diptych.methods.deep.profile`) unless they are given.
+
+    Args:
+        losses: "both", one of them for the ablations, or "none" for the base network, which retrieves with S.
+        members: networks trained side by side and averaged.
+        fine_tune: let the metric losses train the base network too; off, their gradients stop at S.
+        use_dbn: start the towers from trained machines.
+        read_features: let the supervised nets read the features beside the DBN's codes.
+        feature_skip: a linear way from the features into S.
+        equal_start: start the pathways of both modalities from the same weights.
+        branch_softmax: a softmax loss on each branch.
+        quadruplet_negatives: "softmin" over all mismatches in the batch, or "random" as published.
+        mixup: parameter of the Beta distribution by which rows are blended; 0 blends none.
+        linear_member: add logistic regression on the features to the mean, by a share chosen on validation.
+        retrieved: "probabilities", or "codes": the branches' outputs, as published.
+        partner_space: learn the second space.
+        contrastive_margin: α.
+        quadruplet_margin: β.
+        unlabelled_weight: what unlabelled rows count.
+        neighbours: k of the graph inside a batch.
+        rate: learning rate.
+        steps: of training.
+        profile: "standard", "fast" for tests, or "paper".
+        seed: see `DeepMethod`.
+        device: see `DeepMethod`.
+        cache: see `DeepMethod`.
+    """
+
+    uses_labels: ClassVar[bool] = True
+    works_without_labels: ClassVar[bool] = True
+    uses_unlabelled: ClassVar[bool] = True
+    citation: ClassVar[str] = StagedCDMLMR.citation
+
+    def __init__(
+        self,
+        losses: Losses = "both",
+        members: int | None = None,
+        fine_tune: bool = True,
+        use_dbn: bool = True,
+        read_features: bool = True,
+        feature_skip: bool = True,
+        equal_start: bool = True,
+        branch_softmax: bool = True,
+        quadruplet_negatives: Negatives = "softmin",
+        mixup: float | None = None,
+        linear_member: bool = True,
+        retrieved: Retrieved = "probabilities",
+        partner_space: bool = True,
+        contrastive_margin: float = 1.2,
+        quadruplet_margin: float = 1.0,
+        unlabelled_weight: float = 0.3,
+        neighbours: int = 10,
+        rate: float = RATE,
+        steps: int | None = None,
+        profile: str = "standard",
+        seed: int = 0,
+        device: str = "auto",
+        cache: str | None = "auto",
+    ) -> None:
+        super().__init__(profile, seed, device, cache)
+        self.losses = losses
+        self.members = members
+        self.fine_tune = fine_tune
+        self.use_dbn = use_dbn
+        self.read_features = read_features
+        self.feature_skip = feature_skip
+        self.equal_start = equal_start
+        self.branch_softmax = branch_softmax
+        self.quadruplet_negatives = quadruplet_negatives
+        self.mixup = mixup
+        self.linear_member = linear_member
+        self.retrieved = retrieved
+        self.partner_space = partner_space
+        self.contrastive_margin = contrastive_margin
+        self.quadruplet_margin = quadruplet_margin
+        self.unlabelled_weight = unlabelled_weight
+        self.neighbours = neighbours
+        self.rate = rate
+        self.steps = steps
+
+    @classmethod
+    def divide_saved(cls, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Open models saved when this class trained in stages: what meant something else then is set aside."""
+        staged, known = StagedCDMLMR.parameter_defaults(), cls.parameter_defaults()
+        if not any(name in staged and name not in known for name in params):
+            return super().divide_saved(params)
+        kept = {name: value for name, value in params.items() if name not in staged or name in _ALWAYS_HAD}
+        return kept, {name: value for name, value in params.items() if name not in kept}
+
+    def _check(self) -> None:
+        if self.losses not in _BRANCHES:
+            raise ConfigError(f"losses is {self.losses!r}; choose one of {', '.join(_BRANCHES)}.")
+        if self.retrieved not in ("probabilities", "codes"):
+            raise ConfigError(f"retrieved is {self.retrieved!r}; choose one of probabilities, codes.")
+        for name in ("members", "steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} is {value}; it must be at least 1.")
+        if not self.rate > 0:
+            raise ConfigError(f"rate is {self.rate}; it must be positive.")
+        if not (self.use_dbn or self.read_features):
+            raise ConfigError("use_dbn and read_features are both off, so the nets would read nothing; leave one on.")
+        self._options(FAST)
+
+    def saw(self, protocol: Protocol, data: TrainingData) -> str:
+        """What this method's fit reads under a protocol, in a few words."""
+        reads_pool = self._reads_pool and data.train.labels.is_labelled.any()
+        return super().saw(protocol, data if reads_pool else replace(data, pools={}))
+
+    @property
+    def _reads_pool(self) -> bool:
+        if self.profile == "paper" and self.losses not in ("both", "contrastive"):
+            return False
+        return self.uses_unlabelled and self.unlabelled_weight > 0
+
+    def _fit(self, data: TrainingData, progress: Progress) -> None:
+        several_stages = self.profile != "paper" and data.train.labels.is_labelled.any()
+        super()._fit(data, WholeFit(progress, data.modalities) if several_stages else progress)
+
+    def _train(self, context: StageContext) -> dict[str, Chain]:
+        if not context.data.train.labels.is_labelled.any():
+            return self._train_without_labels(context)
+        if self.profile == "paper":
+            return self._train_in_stages(context)
+        source = documents(context, with_pool=self._reads_pool)
+        sizes = self._sizes(source)
+        trained = train_network(
+            context,
+            source,
+            sizes,
+            self._switches(),
+            self._options(sizes),
+            with_dbn=self.use_dbn,
+            rate=self.rate,
+        )
+        self.record_["sizes"] = asdict(sizes)
+        self.record_["monitoring"] = monitoring(trained.history)
+        towers = frozen_towers(trained.net, trained.prepare)
+        if self.retrieved == "codes" or (self.losses != "none" and not self.branch_softmax):
+            classes = branch_space(source, towers)
+        else:
+            classes = probability_space(context, source, towers, linear_member=self.linear_member)
+        self.record_["selection"] = classes.search.trials
+        self.record_["chosen"] = {
+            "members": sizes.members,
+            "steps": sizes.steps,
+            "heads": list(classes.heads),
+            "linear_weight": classes.linear_weight,
+            "temperatures": classes.temperatures,
+        }
+        if not self.partner_space:
+            return {name: (code,) for name, code in classes.codes.items()}
+        joined = add_partner_space(context.data, classes.codes, context.progress)
+        self.spaces_ = joined.widths
+        self.record_["partner_selection"] = joined.trials
+        self.record_["chosen"] |= joined.chosen
+        return {name: (code,) for name, code in joined.codes.items()}
+
+    def _train_without_labels(self, context: StageContext) -> dict[str, Chain]:
+        """The partner space alone: pairs are all there is to learn from."""
+        if not self.partner_space:
+            raise FitError("no training item has a label, and without labels only the partner space can be learned.")
+        partners, chosen, search = fit_partner_codes(context.data, PartnerJudge.of(context.data), context.progress)
+        self.spaces_ = {"partner": next(iter(partners.values())).width}
+        self.record_["selection"] = search.trials
+        self.record_["chosen"] = chosen
+        return {name: (code,) for name, code in partners.items()}
+
+    def _train_in_stages(self, context: StageContext) -> dict[str, Chain]:
+        """The published network: what this class departs from has no say in it."""
+        if self.losses == "none":
+            return BaseNetwork(self.profile, self.seed, self.device, self.cache)._train(context)
+        staged = StagedCDMLMR(losses=self.losses, profile=self.profile, seed=self.seed)
+        staged.record_ = self.record_
+        return staged._train(context)
+
+    def _sizes(self, source: Documents) -> Sizes:
+        labelled = source.labelled
+        columns = [column.values.shape[1] for column in labelled.columns.values()]
+        sizes = FAST if self.profile == "fast" else sizes_for(len(labelled), columns)
+        given = {name: getattr(self, name) for name in ("members", "steps", "mixup")}
+        return replace(sizes, **{name: value for name, value in given.items() if value is not None})
+
+    def _switches(self) -> dict[str, Any]:
+        return {
+            "branches": _BRANCHES[self.losses],
+            "read_features": self.read_features,
+            "feature_skip": self.feature_skip,
+            "equal_start": self.equal_start,
+            "branch_softmax": self.branch_softmax,
+            "stop_gradients": not self.fine_tune,
+        }
+
+    def _options(self, sizes: Sizes) -> CdmlmrOptions:
+        return CdmlmrOptions(
+            contrastive_margin=self.contrastive_margin,
+            quadruplet_margin=self.quadruplet_margin,
+            quadruplet_negatives=self.quadruplet_negatives,
+            mixup=sizes.mixup if self.mixup is None else self.mixup,
+            input_dropout=sizes.input_dropout,
+            dropout=sizes.dropout,
+            unlabelled_weight=self.unlabelled_weight,
+            neighbours=self.neighbours,
+            ramp_steps=sizes.steps // 2,
+        )
+
+
+class QuadrupletCDMLMR(CDMLMR):
+    """CDMLMR's ablation "Quad": the ranking loss alone, which has no use for unlabelled items."""
+
+    uses_unlabelled: ClassVar[bool] = False

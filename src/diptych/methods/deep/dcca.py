@@ -1,0 +1,130 @@
+"""Deep canonical correlation analysis."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError
+from diptych.features import fit_scaling
+from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
+from diptych.methods.deep.stage_context import StageContext, frozen_layer, labels_key
+from diptych.methods.linear.algebra import canonical_coordinates, cross_basis, spectrum
+from diptych.methods.selection import Validation
+from diptych.nets import DeepCCA, DeepCCAObjective, DenseStack
+from diptych.training.loop import Validate
+
+COMPONENTS = 10
+
+
+class DCCA(DeepMethod):
+    """A net per modality, trained so that the outputs of a pair correlate; linear CCA of the outputs on top. No labels.
+
+    Loss: minus the sum of the singular values of Σ₁₁^(−½) Σ₁₂ Σ₂₂^(−½) of a large batch, with a ridge on Σ₁₁ and Σ₂₂.
+
+    Paper: Andrew, Arora, Bilmes and Livescu, Deep Canonical Correlation Analysis, ICML 2013. Changes: Adam on large
+    batches instead of full-batch L-BFGS after layer-wise pretraining; the weights that retrieve best on validation are
+    kept.
+
+    Args:
+        components: outputs of each net.
+        ridge: added to the diagonal of both covariances.
+        profile: see `DeepMethod`.
+        seed: see `DeepMethod`.
+        device: see `DeepMethod`.
+        cache: see `DeepMethod`.
+    """
+
+    citation: ClassVar[str] = (
+        "G. Andrew, R. Arora, J. Bilmes, K. Livescu. Deep Canonical Correlation Analysis. ICML 2013."
+    )
+
+    def __init__(
+        self,
+        components: int = COMPONENTS,
+        ridge: float = 0.01,
+        profile: str = "standard",
+        seed: int = 0,
+        device: str = "auto",
+        cache: str | None = "auto",
+    ) -> None:
+        super().__init__(profile, seed, device, cache)
+        self.components = components
+        self.ridge = ridge
+
+    def _check(self) -> None:
+        if self.components < 1:
+            raise ConfigError(f"components is {self.components}; it must be at least 1.")
+        if not self.ridge > 0:
+            raise ConfigError(f"ridge is {self.ridge}; it must be positive.")
+
+    def _train(self, context: StageContext) -> dict[str, Chain]:
+        pairs = context.data.train.having(*context.data.modalities)
+        scalings: dict[str, Chain] = {
+            name: (fit_scaling(pairs.features(name), context.data.kinds[name]),) for name in context.data.modalities
+        }
+        rows = {name: run_chain(chain, pairs.features(name)) for name, chain in scalings.items()}
+        width = context.profile.code_width
+        net = DeepCCA(
+            {name: (values.shape[1], width, width, self.components) for name, values in rows.items()},
+            context.random("deep CCA"),
+        )
+        tensors = {name: context.tensor(values) for name, values in rows.items()}
+        validation = Validation.of(context.data)
+        judge: Validate | None = None
+        judged: dict[str, Singles | str] = {}
+        if validation is not None:
+            held = {name: run_chain(chain, validation.rows[name]) for name, chain in scalings.items()}
+            judge = _judge(net, rows, held, validation, self.ridge)
+            judged = {f"validation {name}": values for name, values in held.items()}
+            judged["validation labels"] = labels_key(validation)
+        context.train(
+            "deep CCA",
+            DeepCCAObjective(net, tensors, regularisation=self.ridge),
+            context.settings("deep-cca"),
+            inputs={**rows, **judged},
+            options={"ridge": self.ridge},
+            validate=judge,
+        )
+        rotations = _rotations(_outputs(net, rows), self.ridge)
+        return {name: (*chain, *_layers(net, name), rotations[name]) for name, chain in scalings.items()}
+
+
+def _layers(net: DeepCCA, modality: str) -> Chain:
+    stack = net.nets[modality]
+    assert isinstance(stack, DenseStack)
+    *hidden, last = stack.layers
+    return (*(frozen_layer(layer, "relu") for layer in hidden), frozen_layer(last, "linear"))
+
+
+def _outputs(net: DeepCCA, rows: Mapping[str, Singles]) -> dict[str, Singles]:
+    return {name: run_chain(_layers(net, name), values) for name, values in rows.items()}
+
+
+def _rotations(outputs: Mapping[str, Singles], ridge: float) -> dict[str, DenseLayer]:
+    """Linear CCA of the training outputs, as a last layer for each modality."""
+    centres = {name: np.asarray(values.mean(axis=0), dtype=np.float64) for name, values in outputs.items()}
+    first, second = (spectrum(values.astype(np.float64) - centres[name]) for name, values in outputs.items())
+    components = min(first.rank, second.rank)
+    _, a, b = canonical_coordinates(
+        cross_basis(first, second), (first.variances, second.variances), (ridge, ridge), components
+    )
+    weights = dict(zip(outputs, (first.weights(a), second.weights(b)), strict=True))
+    return {
+        name: DenseLayer(weight.astype(np.float32), (-centres[name] @ weight).astype(np.float32), "linear")
+        for name, weight in weights.items()
+    }
+
+
+def _judge(
+    net: DeepCCA, rows: Mapping[str, Singles], held: Mapping[str, Singles], validation: Validation, ridge: float
+) -> Validate:
+    """Retrieve validation items through the net as it is and the rotation its training outputs ask for."""
+
+    def score() -> float:
+        rotations = _rotations(_outputs(net, rows), ridge)
+        return validation.score({name: rotations[name](codes) for name, codes in _outputs(net, held).items()})
+
+    return score

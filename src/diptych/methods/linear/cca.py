@@ -1,0 +1,167 @@
+"""Canonical correlation analysis: ridge CCA, CCA as bare as in the papers, and CCA with the labels as a third view."""
+
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from diptych._core.arrays import Floats
+from diptych._core.errors import ConfigError, FitError
+from diptych._core.progress import Progress
+from diptych.data import Labels, TrainingData
+from diptych.methods.linear.algebra import canonical_coordinates, cross_basis, multiview_coordinates, spectrum
+from diptych.methods.linear.linear_method import Grid, LinearMaps, LinearMethod, LinearProblem, Setting, check_at_least
+from diptych.methods.training_inputs import training_pairs
+
+RIDGES = Grid((10.0, 1.0, 0.1, 1e-2, 1e-3), fallback=0.1)
+COMPONENTS = Grid((5, 10, 20, 50, 100, 200), fallback=10)
+POWERS = Grid((0.0, 1.0, 2.0, 4.0, 8.0), fallback=4.0)
+MODES = ("tuned", "paper")
+
+
+class CCA(LinearMethod):
+    """Directions along which the modalities of a pair correlate most (Hotelling, Biometrika 1936).
+
+    Maximise a' C₁₂ b subject to a'(C₁₁ + r₁ I)a = 1 and b'(C₂₂ + r₂ I)b = 1; see `canonical_coordinates`.
+    Without a ridge and with more dimensions than pairs every correlation is 1, whatever the data: retrieval
+    is then at chance, as in the tables of several papers. `mode="paper"` does just that, on purpose.
+
+    Args:
+        mode: "tuned" chooses ridge and components on validation; "paper" has no ridge and keeps all components.
+        components: how many directions; None chooses them (or keeps all, in paper mode).
+        ridge: r as a multiple of the modality's mean variance; None chooses it.
+        weight_power: multiply direction i by ρᵢ to this power.
+        scaling: a scaling recipe, or one by modality.
+
+    Attributes:
+        strengths_: the canonical correlations ρ.
+    """
+
+    citation: ClassVar[str] = "H. Hotelling: Relations between two sets of variates. Biometrika 28, 1936."
+
+    def __init__(
+        self,
+        mode: Literal["tuned", "paper"] = "tuned",
+        components: int | None = None,
+        ridge: float | None = None,
+        weight_power: float = 0.0,
+        scaling: str | dict[str, str] = "auto",
+    ) -> None:
+        self.mode = mode
+        self.components = components
+        self.ridge = ridge
+        self.weight_power = weight_power
+        self.scaling = scaling
+
+    def _problem(self, rows: dict[str, Floats], data: TrainingData, judged: bool, progress: Progress) -> LinearProblem:
+        self._check()
+        paper = self.mode == "paper"
+        ridges = [0.0] if paper else RIDGES.options(self.ridge, judged)
+        views = []
+        for done, values in enumerate(rows.values(), start=1):
+            views.append(spectrum(values, exact=min(ridges) == 0))
+            progress("CCA axes", done, len(rows))
+        first, second = views
+        cross = cross_basis(first, second)
+        rank = min(first.rank, second.rank)
+        sizes = [rank] if paper and self.components is None else COMPONENTS.options(self.components, judged)
+
+        def solve(setting: Setting) -> LinearMaps:
+            ridge = setting["ridge"]
+            correlations, a, b = canonical_coordinates(
+                cross,
+                (first.variances, second.variances),
+                (ridge * first.mean_variance, ridge * second.mean_variance),
+                max(sizes),
+            )
+            emphasis = correlations**self.weight_power
+            weights = (view.weights(part) * emphasis for view, part in zip(views, (a, b), strict=True))
+            return LinearMaps(dict(zip(rows, weights, strict=True)), correlations)
+
+        return LinearProblem([{"ridge": ridge} for ridge in ridges], sizes, solve)
+
+    def _check(self) -> None:
+        if self.mode not in MODES:
+            raise ConfigError(f"CCA: mode is {self.mode!r}; choose one of {', '.join(MODES)}.")
+        check_at_least("CCA", "components", self.components, 1)
+        check_at_least("CCA", "ridge", self.ridge, 0)
+        check_at_least("CCA", "weight_power", self.weight_power, 0)
+        if self.mode == "paper" and self.ridge:
+            raise ConfigError(f"CCA: mode 'paper' has no ridge, and ridge is {self.ridge}; use mode 'tuned'.")
+
+
+class CCA3V(LinearMethod):
+    """The modalities and their labels in one space (Gong, Ke, Isard and Lazebnik, IJCV 2014).
+
+    Solve S w = λ D w, with S the covariances of all views and D its diagonal blocks, a ridge on the diagonal of
+    both; modality m is embedded by its part W_m diag(λ^power) and compared by the cosine. The labels are a view
+    of centred class indicators, one or several per item; a pair without a label stands at their mean, so that it
+    says nothing of the classes and still counts for how the modalities correspond. Any number of modalities
+    takes part.
+
+    Args:
+        components: how many directions; None chooses them on validation.
+        ridge: what is added to each view's covariance, as a multiple of its mean variance; None chooses it.
+        power: how strongly λ weighs the directions, 4 in the paper; None chooses it.
+        scaling: a scaling recipe, or one by modality.
+
+    Attributes:
+        strengths_: the eigenvalues λ, all above 1.
+    """
+
+    uses_labels: ClassVar[bool] = True
+    max_modalities: ClassVar[int | None] = None
+    citation: ClassVar[str] = (
+        "Y. Gong, Q. Ke, M. Isard, S. Lazebnik: A multi-view embedding space for modeling internet images, tags, "
+        "and their semantics. International Journal of Computer Vision 106, 2014."
+    )
+
+    def __init__(
+        self,
+        components: int | None = None,
+        ridge: float | None = None,
+        power: float | None = 4.0,
+        scaling: str | dict[str, str] = "auto",
+    ) -> None:
+        self.components = components
+        self.ridge = ridge
+        self.power = power
+        self.scaling = scaling
+
+    def _problem(self, rows: dict[str, Floats], data: TrainingData, judged: bool, progress: Progress) -> LinearProblem:
+        check_at_least("CCA3V", "components", self.components, 1)
+        check_at_least("CCA3V", "ridge", self.ridge, 0)
+        check_at_least("CCA3V", "power", self.power, 0)
+        ridges = RIDGES.options(self.ridge, judged)
+        sizes = COMPONENTS.options(self.components, judged)
+        matrices = [*rows.values(), label_view(training_pairs(data).labels)]
+        views = []
+        for done, matrix in enumerate(matrices, start=1):
+            views.append(spectrum(matrix, exact=min(ridges) == 0))
+            progress("CCA3V axes", done, len(matrices))
+
+        @lru_cache(maxsize=1)  # settings that differ in their power alone follow each other
+        def unweighted(ridge: float) -> LinearMaps:
+            values, parts = multiview_coordinates(views, [ridge * view.mean_variance for view in views], max(sizes))
+            weights = (view.weights(part) for view, part in zip(views, parts, strict=True))
+            return LinearMaps(dict(zip(rows, weights, strict=False)), values)
+
+        def solve(setting: Setting) -> LinearMaps:
+            maps = unweighted(setting["ridge"])
+            emphasis = maps.strengths ** setting["power"]
+            return LinearMaps({name: weights * emphasis for name, weights in maps.weights.items()}, maps.strengths)
+
+        powers = POWERS.options(self.power, judged)
+        return LinearProblem([{"ridge": r, "power": p} for r in ridges for p in powers], sizes, solve)
+
+
+def label_view(labels: Labels) -> Floats:
+    """Class indicators, centred over the labelled items; zero, which is then the mean, for the others."""
+    indicators = labels.matrix.toarray().astype(np.float64)
+    centred: Floats = indicators - indicators[labels.is_labelled].mean(axis=0)
+    centred[~labels.is_labelled] = 0.0
+    if not centred.any():
+        raise FitError(
+            "all labelled training pairs carry the same labels; CCA3V needs at least two classes to tell apart."
+        )
+    return centred

@@ -1,0 +1,1 @@
+"""Methods that embed items by their classes: class posteriors, and regressions on labels."""

@@ -1,0 +1,121 @@
+"""What labels are good for: those of one class, of none, or without two items of a class tell nothing of kinds."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from diptych._core.arrays import Booleans, Features, Floats
+from diptych._core.errors import ConfigError, FitError
+from diptych.data import Dataset, Kind, Labels, Partition, Protocol, TrainingData
+from diptych.features.scaling import Scaling, fit_scaling
+
+_log = logging.getLogger(__name__)
+
+
+def lacks_labels(dataset: Dataset, protocol: Protocol) -> bool:
+    """Whether training will find some items with a label and others without, as propagation needs them."""
+    labelled = dataset.split("train").labels.is_labelled
+    return bool(labelled.any() and (protocol.withholds_labels or not labelled.all()))
+
+
+def without_labels(data: TrainingData) -> TrainingData:
+    """The same training data as if no item of it had a label: pairs and features are all there is."""
+    validation = None if data.validation is None else _stripped(data.validation)
+    return replace(data, train=_stripped(data.train), validation=validation, given_labels=None, soft_labels=None)
+
+
+def with_labels_kept(data: TrainingData, kept: Booleans) -> TrainingData:
+    """The same training data with the labels of some training items only; the others are unlabelled."""
+    soft = None if data.soft_labels is None else data.soft_labels * kept[:, None]
+    given = None if data.given_labels is None else data.given_labels.keep_only(kept)
+    train = data.train.with_labels(data.train.labels.keep_only(kept))
+    return replace(data, train=train, soft_labels=soft, given_labels=given)
+
+
+def classes_seen(labels: Labels) -> list[str]:
+    """The classes that at least one of these items carries."""
+    return [labels.classes[code] for code in np.flatnonzero(labels.class_counts())]
+
+
+def single_class(labels: Labels) -> str | None:
+    """The class that all labelled items carry; None where there are several classes, or no label at all."""
+    seen = classes_seen(labels)
+    return seen[0] if len(seen) == 1 else None
+
+
+def refuse_single_class(method: str, data: TrainingData) -> None:
+    """Refuse training labels that are all the same, for a method that learns from nothing else.
+
+    Raises:
+        FitError: naming the class.
+    """
+    only = single_class(data.train.labels)
+    if only is not None:
+        raise FitError(
+            f"every training label is '{only}', and {method} learns classes from each other, so one class tells it "
+            "nothing; give the items at least two classes, or use a method that learns from pairs, such as 'auto'."
+        )
+
+
+def ignore_single_class(data: TrainingData) -> tuple[TrainingData, dict[str, str]]:
+    """Leave out training labels that are all the same, for a method that can do without.
+
+    Returns:
+        The data, and for the model's record what was done; nothing where nothing was.
+    """
+    only = single_class(data.train.labels)
+    if only is None:
+        return data, {}
+    note = f"every training label is '{only}', and one class tells nothing, so the items were taken as unlabelled"
+    _log.warning("%s.", note[0].upper() + note[1:])
+    return without_labels(data), {"label_note": note}
+
+
+def _stripped(part: Partition) -> Partition:
+    return part.with_labels(part.labels.keep_only(np.zeros(len(part), dtype=np.bool_)))
+
+
+_FEWEST_PAIRS = 2
+
+
+def training_pairs(data: TrainingData) -> Partition:
+    """The training items that have all modalities."""
+    pairs = data.train.having(*data.modalities)
+    if len(pairs) < _FEWEST_PAIRS:
+        raise FitError(
+            f"only {len(pairs)} training items have all of {', '.join(data.modalities)}; "
+            f"at least {_FEWEST_PAIRS} are needed to learn how they correspond."
+        )
+    return pairs
+
+
+def fit_scalings(
+    rows: Mapping[str, Features], kinds: Mapping[str, Kind], recipes: str | Mapping[str, str]
+) -> dict[str, Scaling]:
+    """Learn one scaling per modality.
+
+    Args:
+        rows: the training rows of each modality.
+        kinds: the kind of each.
+        recipes: one recipe for all modalities, or one by modality and "auto" for those it leaves out.
+    """
+    if isinstance(recipes, str):
+        recipes = dict.fromkeys(rows, recipes)
+    unknown = [name for name in recipes if name not in rows]
+    if unknown:
+        raise ConfigError(f"scaling names the modality '{unknown[0]}'; there are {', '.join(rows)}.")
+    return {name: fit_scaling(values, kinds[name], recipes.get(name, "auto")) for name, values in rows.items()}
+
+
+def scaled_pairs(data: TrainingData, recipes: str | Mapping[str, str]) -> tuple[dict[str, Scaling], dict[str, Floats]]:
+    """Learn the scalings from the training pairs and apply them; a modality that never varies is an error."""
+    pairs = training_pairs(data)
+    raw = {name: pairs.features(name) for name in data.modalities}
+    scalings = fit_scalings(raw, data.kinds, recipes)
+    scaled = {name: scalings[name](values) for name, values in raw.items()}
+    for name, values in scaled.items():
+        if not (values != values[:1]).any():
+            raise FitError(f"'{name}' is the same in all {len(pairs)} training pairs; there is nothing to correlate.")
+    return scalings, scaled
