@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import synthetic
 from diptych._core.errors import ConfigError, FitError
-from diptych._core.optional import faiss
+from diptych._core.optional import optional_package
 from diptych._core.state import pack
 from diptych.data import Protocol, TrainingData, training_data
 from diptych.data.synthetic import make_synthetic
@@ -289,7 +289,7 @@ class TestFit:
 
     def test_without_faiss_the_extra_is_named(self, counts_dataset, monkeypatch):
         monkeypatch.setitem(sys.modules, "faiss", None)
-        faiss.cache_clear()
-        with pytest.raises(ConfigError, match=r"propagating labels need faiss; install it with .*diptych\[search\]"):
+        optional_package.cache_clear()
+        with pytest.raises(ConfigError, match=r"propagating labels needs faiss; install it with .*diptych\[search\]"):
             create("sm").fit(counts_dataset, FEW)
-        faiss.cache_clear()
+        optional_package.cache_clear()
