@@ -22,11 +22,10 @@ import torch
 
 from benchmarks import plain_second_stage as plain
 from diptych._core.seeding import generator
-from diptych.nets.graph import graph_distances, neighbour_graph
 from diptych.nets.metric_learning import MetricObjective, MetricOptions, MetricRows
-from diptych.nets.mixed_batch import MixedBatch, MixedBatches
 from diptych.nets.pathways import Pathways
-from diptych.nets.samplers import balanced_pairs, sample_quadruplets
+from diptych.nets.rows import MixedBatch, MixedBatches
+from diptych.nets.samplers import balanced_pairs, graph_distances, neighbour_graph, sample_quadruplets
 from diptych.training import Constant, LoopSettings, train
 
 LABELLED, UNLABELLED, CLASSES, WIDTH, BATCH = 2_173, 462, 10, 512, 100

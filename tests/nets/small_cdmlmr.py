@@ -4,7 +4,7 @@ import torch
 
 from diptych.nets.cdmlmr import CdmlmrNetwork, DeepBelief, NetworkShape
 from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions, TowerRows
-from diptych.nets.mixed_batch import MixedBatch
+from diptych.nets.rows import MixedBatch
 from nets.enumeration import seeded
 
 SIZES = {"sound": 5, "text": 6}

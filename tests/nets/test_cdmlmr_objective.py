@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError
 from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT, CdmlmrOptions, TowerRows, _beta
-from diptych.nets.members import MemberLinear
+from diptych.nets.dense import MemberLinear
 from diptych.nets.samplers import sample_quadruplets
 from diptych.training import Constant, LoopSettings, train
 from nets.enumeration import seeded

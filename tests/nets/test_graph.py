@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
 from diptych._core.errors import ConfigError
-from diptych.nets.graph import edge_purity, graph_distances, neighbour_graph, ranks
+from diptych.nets.samplers import edge_purity, graph_distances, neighbour_graph, ranks
 from nets.enumeration import seeded
 
 FIRST, SECOND = 9, 7

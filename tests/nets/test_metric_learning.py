@@ -17,8 +17,8 @@ from diptych.nets.metric_learning import (
     MetricRows,
     require_spread,
 )
-from diptych.nets.mixed_batch import MixedBatch, MixedBatches
 from diptych.nets.pathways import Pathways
+from diptych.nets.rows import MixedBatch, MixedBatches
 from diptych.nets.samplers import balanced_pairs, sample_quadruplets
 from nets.enumeration import seeded
 

@@ -8,7 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError
-from diptych.nets.mixed_batch import MixedBatch, MixedBatches
+from diptych.nets.rows import MixedBatch, MixedBatches
 from diptych.nets.two_tower import TwoTowerNet, TwoTowerObjective, TwoTowerOptions, info_nce_terms
 from diptych.training import Cosine, LoopSettings, RowwiseObjective, train
 from nets.enumeration import seeded

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from diptych._core.errors import FitError
-from diptych.training import Constant, LoopSettings, read_checkpoint, train
+from diptych.training import Constant, LoopSettings, train
 from training import toy
 
 
@@ -29,7 +29,7 @@ def test_nan_names_stage_step_and_remedy_and_keeps_the_last_good_checkpoint(tmp_
         assert "There is no checkpoint of it yet." in str(caught.value)
         return
     assert f"last good checkpoint, after {good} steps, is in {tmp_path}" in str(caught.value)
-    tensors, record = read_checkpoint(tmp_path)
+    tensors, record = toy.read_checkpoint(tmp_path)
     assert record["step"] == good
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
 
@@ -40,14 +40,14 @@ def test_training_goes_on_from_there_with_changed_settings(tmp_path):
     net, history = attempt(tmp_path, resume="changed", settings=toy.toy_settings(rate=Constant(0.001), clip_norm=1.0))
     assert (history.resumed_from, history.steps) == (30, 60)
     assert all(torch.isfinite(parameter).all() for parameter in net.parameters())
-    tensors, _ = read_checkpoint(tmp_path)
+    tensors, _ = toy.read_checkpoint(tmp_path)
     assert torch.equal(tensors["module.second.weight"], net.second.weight)
 
 
 def test_explosion(tmp_path):
     with pytest.raises(FitError, match=r"text-rbm: loss exploded from \d.* to \d.* at step 17"):
         attempt(tmp_path, explode_at=17)
-    assert read_checkpoint(tmp_path)[1]["step"] == 15
+    assert toy.read_checkpoint(tmp_path)[1]["step"] == 15
 
 
 def test_a_loss_that_starts_at_zero_may_grow():
@@ -78,7 +78,7 @@ def test_lost_weights_are_never_checkpointed_nor_validated(tmp_path, keywords):
     settings = LoopSettings(steps=30, checkpoint_every=5, validate_every=5, device="cpu")
     with pytest.raises(FitError, match="the parameter 'weight' stopped being finite at step 14"):
         train(BrokenWeights(), settings, count=4, folder=tmp_path, **keywords)
-    tensors, record = read_checkpoint(tmp_path)
+    tensors, record = toy.read_checkpoint(tmp_path)
     assert record["step"] == 10
     assert torch.isfinite(tensors["module.weight"]).all()
 

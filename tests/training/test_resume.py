@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from diptych._core.progress import silent
-from diptych.training import BatchOrder, read_checkpoint, train
+from diptych.training import BatchOrder, train
 from training import toy
 
 
@@ -106,7 +106,7 @@ def test_killed_at_a_random_moment(tmp_path, processes, attempt, optimizer):
     for kill in range(3):
         process = processes.Process(target=toy.train_slowly, args=(tmp_path, optimizer))
         assert kill_while_training(process, tmp_path, draw, checkpointed=kill > 0) == -signal.SIGKILL
-    _, record = read_checkpoint(tmp_path)
+    _, record = toy.read_checkpoint(tmp_path)
     assert 0 < record["step"] < 300
     resumed, history = toy.train_toy(tmp_path, optimizer, steps=300, log_every=1)
     straight, straight_history = toy.train_toy(None, optimizer, steps=300, log_every=1)

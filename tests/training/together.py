@@ -10,8 +10,8 @@ import torch
 import torch.multiprocessing
 
 from diptych.nets.metric_learning import MetricObjective, MetricOptions, MetricRows
-from diptych.nets.mixed_batch import MixedBatches
 from diptych.nets.pathways import Pathways
+from diptych.nets.rows import MixedBatches
 from diptych.training import Constant, Cosine, LoopSettings, StageCache, train, train_cached
 from diptych.training.bundle import write_bundle
 from diptych.training.distributed import World, joined

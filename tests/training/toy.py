@@ -12,14 +12,34 @@ from diptych.training import (
     History,
     InverseT,
     LoopSettings,
-    LossObjective,
     Ramp,
     StageCache,
     train,
     train_cached,
 )
+from diptych.training.bundle import read_bundle
+from diptych.training.run import CHECKPOINT
 
 ROWS, WIDTH = 50, 6
+
+
+class LossObjective:
+    """An objective that descends the sum of named losses by back-propagation."""
+
+    def __init__(self, module, loss_fn) -> None:
+        self.module = module
+        self.loss_fn = loss_fn
+
+    def gradients(self, rows, step, random) -> dict[str, torch.Tensor]:
+        losses = self.loss_fn(rows, step, random)
+        total = torch.stack(list(losses.values())).sum()
+        total.backward()
+        parts = {name: loss.detach() for name, loss in losses.items()}
+        return parts if len(parts) == 1 else {"loss": total.detach(), **parts}
+
+
+def read_checkpoint(folder: Path):
+    return read_bundle(folder / CHECKPOINT)
 
 
 class ToyNet(torch.nn.Module):

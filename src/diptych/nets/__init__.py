@@ -2,16 +2,18 @@
 
 from diptych.nets.autoencoder import (
     Autoencoder,
+    BimodalAutoencoder,
+    BimodalObjective,
     CorrespondenceAutoencoder,
     CorrespondenceObjective,
     ReconstructionObjective,
     Variant,
 )
-from diptych.nets.bimodal_autoencoder import BimodalAutoencoder, BimodalObjective
-from diptych.nets.boltzmann_learning import DeepBoltzmannObjective, PersistentChains
-from diptych.nets.contrastive_divergence import (
+from diptych.nets.boltzmann_learning import (
     ContrastiveDivergence,
+    DeepBoltzmannObjective,
     Order,
+    PersistentChains,
     SparsityPenalty,
     constant_order,
     step_up_order,
@@ -30,7 +32,7 @@ from diptych.nets.dense import (
 )
 from diptych.nets.rbm import BernoulliRBM, Completion, GaussianRBM, RestrictedBoltzmannMachine, complete, sample_binary
 from diptych.nets.replicated_softmax import ReplicatedSoftmax, multinomial_counts
-from diptych.nets.row_source import RowSource, SparseRows, in_chunks
+from diptych.nets.rows import RowSource, SparseRows, in_chunks
 
 __all__ = [
     "Activation",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from diptych.nets.members import MemberLinear
+from diptych.nets.dense import MemberLinear
 
 Branch = Literal["contrastive", "quadruplet"]
 Weights = tuple[Tensor, Tensor]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from diptych._core.errors import ConfigError
 from diptych.nets.cdmlmr import CdmlmrNetwork
-from diptych.nets.graph import Outputs, edge_purity, guessed_labels, shared_graph
+from diptych.nets.dense import half_products
 from diptych.nets.losses import (
     Quadruplets,
     active_share,
@@ -19,10 +19,8 @@ from diptych.nets.losses import (
     softmin_quadruplet_terms,
     unit_squared_distances,
 )
-from diptych.nets.members import half_products
-from diptych.nets.mixed_batch import MixedBatch
-from diptych.nets.row_source import RowSource
-from diptych.nets.samplers import sample_quadruplets
+from diptych.nets.rows import MixedBatch, RowSource
+from diptych.nets.samplers import Outputs, edge_purity, guessed_labels, sample_quadruplets, shared_graph
 
 Negatives = Literal["softmin", "random"]
 

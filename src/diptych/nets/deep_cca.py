@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from diptych._core.errors import ConfigError, FitError
 from diptych.nets.dense import Activation, DenseStack, Scheme
-from diptych.nets.row_source import RowSource, same_length
+from diptych.nets.rows import RowSource, same_length
 
 
 def canonical_correlations(first: Tensor, second: Tensor, regularisation: float = 1e-4) -> Tensor:

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from diptych._core.errors import ConfigError, FitError
 from diptych.nets.dense import dropout
-from diptych.nets.graph import Metric, edge_purity, graph_distances, neighbour_graph
 from diptych.nets.losses import (
     ContrastiveForm,
     Reduction,
@@ -21,12 +20,16 @@ from diptych.nets.losses import (
     reduce_terms,
     squared_distances,
 )
-from diptych.nets.mixed_batch import MixedBatch
 from diptych.nets.pathways import Pathways
+from diptych.nets.rows import MixedBatch
 from diptych.nets.samplers import (
+    Metric,
     UnlabelledNegatives,
     UnlabelledPairs,
     balanced_pairs,
+    edge_purity,
+    graph_distances,
+    neighbour_graph,
     sample_quadruplets,
     unlabelled_group,
 )

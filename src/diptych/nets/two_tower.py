@@ -8,10 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from diptych._core.errors import ConfigError
+from diptych.nets.dense import MemberLinear, half_products
 from diptych.nets.losses import soft_cross_entropy
-from diptych.nets.members import MemberLinear, half_products
-from diptych.nets.mixed_batch import MixedBatch
-from diptych.nets.row_source import RowSource
+from diptych.nets.rows import MixedBatch, RowSource
 
 Outputs = dict[str, dict[str, Tensor]]
 

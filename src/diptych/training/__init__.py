@@ -3,14 +3,11 @@
 from diptych._core.files import default_cache_root
 from diptych.training.batches import BatchOrder
 from diptych.training.cache import StageCache, TrainedStage, stage_key, train_cached
-from diptych.training.device import pick_device
-from diptych.training.distributed import World
-from diptych.training.logs import History
+from diptych.training.distributed import World, pick_device
 from diptych.training.loop import train
-from diptych.training.objective import Figures, LossObjective, Objective, RowwiseObjective
-from diptych.training.run import read_checkpoint
-from diptych.training.schedules import Constant, Cosine, Exponential, InverseT, Ramp, Schedule
-from diptych.training.settings import LoopSettings
+from diptych.training.monitoring import History
+from diptych.training.objective import Figures, Objective, RowwiseObjective
+from diptych.training.settings import Constant, Cosine, Exponential, InverseT, LoopSettings, Ramp, Schedule
 
 __all__ = [
     "BatchOrder",
@@ -21,7 +18,6 @@ __all__ = [
     "History",
     "InverseT",
     "LoopSettings",
-    "LossObjective",
     "Objective",
     "Ramp",
     "RowwiseObjective",
@@ -31,7 +27,6 @@ __all__ = [
     "World",
     "default_cache_root",
     "pick_device",
-    "read_checkpoint",
     "stage_key",
     "train",
     "train_cached",

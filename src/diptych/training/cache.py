@@ -16,19 +16,15 @@ import torch
 from diptych._core.arrays import Features
 from diptych._core.code_version import code_version
 from diptych._core.errors import ConfigError, DataError
+from diptych._core.locks import file_lock
 from diptych._core.progress import Progress, silent
 from diptych.data.fingerprint import hash_features, hash_records
 from diptych.training.bundle import Record, Tensors, delete_unfinished, hash_tensors, read_bundle, write_bundle
-from diptych.training.device import pick_device
-from diptych.training.distributed import World
-from diptych.training.locking import exclusive
-from diptych.training.logs import History
+from diptych.training.distributed import World, pick_device
 from diptych.training.loop import Validate, train
+from diptych.training.monitoring import History
 from diptych.training.objective import Objective
 from diptych.training.settings import LoopSettings
-
-CODE_VERSION = 1
-"""Raise it whenever a change of the code changes what a stage computes: every older entry is then out of reach."""
 
 Input = Features | torch.Tensor | str
 _log = logging.getLogger(__name__)
@@ -52,7 +48,7 @@ def stage_key(
         raise ConfigError(
             f"the options of stage '{stage}' must be plain numbers, words, lists and dicts: {error}."
         ) from None
-    return hash_records([CODE_VERSION, stage, hashes, plain, list(upstream)])
+    return hash_records([stage, hashes, plain, list(upstream)])
 
 
 def hash_input(value: Input) -> str:
@@ -114,11 +110,11 @@ class StageCache:
                 (folder / name).replace(kept / name)
         shutil.rmtree(folder, ignore_errors=True)
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Keep other processes from training the same stage at the same time."""
         if self.root is None:
             return nullcontext()
-        return exclusive(self.root / "locks" / key, "it trains the same stage")
+        return file_lock(self.root / "locks" / key, waiting_for="it trains the same stage")
 
     def delete_unfinished(self, key: str) -> None:
         """Delete what a killed writer left; call it while holding the lock."""

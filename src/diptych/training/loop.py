@@ -16,14 +16,11 @@ import torch
 from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import Progress, silent
 from diptych.training.batches import BatchOrder, reproducible, reseed
-from diptych.training.device import to_device
-from diptych.training.distributed import World, all_threads, sharded
-from diptych.training.logs import GRADIENT_NORM, History, RunLog
+from diptych.training.distributed import World, all_threads, sharded, to_device
+from diptych.training.monitoring import GRADIENT_NORM, Breakdown, History, RunLog, require_finite_weights
 from diptych.training.objective import Objective, RowwiseObjective
-from diptych.training.optimizer import set_rate_and_momentum
-from diptych.training.run import Resume, Run, resume_run, write_checkpoint
+from diptych.training.run import Resume, Run, resume_run, set_rate_and_momentum, write_checkpoint
 from diptych.training.settings import LoopSettings
-from diptych.training.stopping import Breakdown, require_finite_weights
 
 RowsT = TypeVar("RowsT")
 Validate = Callable[[], float]

@@ -1,11 +1,10 @@
 """What the loop asks of a network: the gradients of one step."""
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 
-RowsT = TypeVar("RowsT")
 RowsT_contra = TypeVar("RowsT_contra", contravariant=True)
 
 Figures = dict[str, torch.Tensor]
@@ -57,21 +56,3 @@ class RowwiseObjective(Protocol):
     def module(self) -> torch.nn.Module:
         """Everything that is trained."""
         ...
-
-
-class LossObjective(Generic[RowsT]):
-    """An objective that descends the sum of named losses by back-propagation."""
-
-    def __init__(
-        self, module: torch.nn.Module, loss_fn: Callable[[RowsT, int, torch.Generator], dict[str, torch.Tensor]]
-    ) -> None:
-        self.module = module
-        self.loss_fn = loss_fn
-
-    def gradients(self, rows: RowsT, step: int, random: torch.Generator) -> Figures:
-        """Back-propagate the sum of the losses; report the parts, and first their sum `loss` if several."""
-        losses = self.loss_fn(rows, step, random)
-        total = torch.stack(list(losses.values())).sum()
-        total.backward()  # type: ignore[no-untyped-call]
-        parts = {name: loss.detach() for name, loss in losses.items()}
-        return parts if len(parts) == 1 else {"loss": total.detach(), **parts}

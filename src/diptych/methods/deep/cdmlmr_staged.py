@@ -15,11 +15,10 @@ from diptych.methods.deep.metric_design import MetricData, MetricDesign, metric_
 from diptych.methods.deep.metric_training import GRIDS, Grid, MetricSearch, TrainedPathways, train_pathways
 from diptych.methods.deep.stage_context import StageContext, monitoring
 from diptych.methods.selection import Validation
-from diptych.nets.graph import Metric
 from diptych.nets.losses import ContrastiveForm, Reduction
 from diptych.nets.metric_learning import MetricOptions
 from diptych.nets.pathways import Branch, Representation, TrunkActivation
-from diptych.nets.samplers import UnlabelledNegatives, UnlabelledPairs
+from diptych.nets.samplers import Metric, UnlabelledNegatives, UnlabelledPairs
 
 Losses = Literal["both", "contrastive", "quadruplet"]
 

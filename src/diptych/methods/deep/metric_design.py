@@ -14,8 +14,8 @@ from diptych.methods.deep.profile import PUBLISHED
 from diptych.methods.deep.stage_context import StageContext
 from diptych.nets.dense import activation_function
 from diptych.nets.metric_learning import MetricRows
-from diptych.nets.mixed_batch import MixedBatches
 from diptych.nets.pathways import Branch, Representation, TrunkActivation, representation, require_comparable
+from diptych.nets.rows import MixedBatches
 from diptych.training import Constant, LoopSettings
 
 PATIENCE = 3

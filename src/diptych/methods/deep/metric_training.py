@@ -12,11 +12,11 @@ from diptych.methods.deep.metric_design import MetricData, MetricDesign
 from diptych.methods.deep.stage_context import StageContext, ValidationScorer, frozen, frozen_layer, validation_scorer
 from diptych.methods.selection import Search
 from diptych.nets.metric_learning import MetricObjective, MetricOptions
-from diptych.nets.mixed_batch import MixedBatches
 from diptych.nets.pathways import (
     Pathways,
     Representation,
 )
+from diptych.nets.rows import MixedBatches
 from diptych.training import History
 
 Grid = Mapping[str, tuple[float, ...]]

@@ -17,8 +17,8 @@ from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.selection import Validation
 from diptych.nets.cdmlmr import BRANCH_GAIN, CODE_GAIN, CdmlmrNetwork, DeepBelief, NetworkShape
 from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions
-from diptych.nets.members import MemberLinear
-from diptych.nets.mixed_batch import MixedBatches
+from diptych.nets.dense import MemberLinear
+from diptych.nets.rows import MixedBatches
 from diptych.training import Cosine, History, LoopSettings
 
 RATE = 3e-3

@@ -17,7 +17,7 @@ from diptych.methods.deep.layers import Chain, Clip, EqualLength, counts_block, 
 from diptych.methods.deep.profile import WIDE_COLUMNS
 from diptych.methods.deep.stage_context import Documents, StageContext
 from diptych.nets.cdmlmr_objective import TowerRows
-from diptych.nets.row_source import RowSource, SparseRows
+from diptych.nets.rows import RowSource, SparseRows
 
 WORDS = 100
 """The length that texts are brought to before the first machine reads them, as in its own settings."""

@@ -19,8 +19,8 @@ from diptych.methods.deep.stage_context import Documents, StageContext, document
 from diptych.methods.deep.tower_inputs import COUNT_CLIP
 from diptych.methods.deep.towers import TwoTowerCode, represented
 from diptych.methods.selection import Search, Validation
-from diptych.nets.members import MemberLinear
-from diptych.nets.mixed_batch import MixedBatches
+from diptych.nets.dense import MemberLinear
+from diptych.nets.rows import MixedBatches
 from diptych.nets.two_tower import TwoTowerNet, TwoTowerObjective, TwoTowerOptions
 from diptych.training import Cosine, LoopSettings
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError
-from diptych.nets.graph import neighbour_graph
-from diptych.nets.samplers import balanced_pairs, pick_one_per_row, unlabelled_group
+from diptych.nets.samplers import balanced_pairs, neighbour_graph, pick_one_per_row, unlabelled_group
 from nets.enumeration import seeded
 
 LABELS = torch.tensor([0, 1, 0, 2, 1, 0])
