@@ -270,3 +270,27 @@ def test_warming_up_takes_every_road_once(searcher, monkeypatch):
     monkeypatch.setattr(type(searcher._model), "embed", noted)
     searcher.warm()
     assert sorted(taken) == [("image", 1), ("text", 1)]
+
+
+class TestWhatIsLookedFor:
+    """A text and an image can be named; they are parts like any other."""
+
+    def test_a_text_and_an_image_are_parts(self, fields, searcher) -> None:
+        path = fields / "raw" / "pictures" / "red-00.png"
+        for given, parts in [
+            ({"text": "a red wall"}, [QueryPart("text", "a red wall")]),
+            ({"image": path}, [QueryPart("image", path)]),
+            ({"image": str(path)}, [QueryPart("image", path)]),
+            ({"image": path.read_bytes()}, [QueryPart("image", path)]),
+            ({"text": "a wall", "image": path}, [QueryPart("text", "a wall"), QueryPart("image", path)]),
+        ]:
+            assert searcher.search(k=5, **given).hits == searcher.search(parts, k=5).hits
+        away = QueryPart("text", "a grey wall", -0.5)
+        expected = searcher.search([away, QueryPart("text", "a red wall")], k=5).hits
+        assert searcher.search([away], text="a red wall", k=5).hits == expected
+
+    def test_a_bare_string_could_be_either(self, searcher) -> None:
+        with pytest.raises(ConfigError, match=r"the query is the string 'red'; say what it is: search\(text=…\)"):
+            searcher.search("red")
+        with pytest.raises(ConfigError, match="the query is empty"):
+            searcher.search()

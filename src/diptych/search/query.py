@@ -23,6 +23,9 @@ LARGEST_WEIGHT = 1e6
 
 Mode = Literal["hybrid", "vector", "lexical"]
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "lexical")
+ImageSource = str | bytes | Path | ImageArray
+"""An image: a path, the bytes of a file, or decoded pixels."""
+
 EvidenceSide = Literal["words", "image", "text"]
 
 
@@ -39,6 +42,24 @@ class QueryPart:
     kind: PartKind
     value: "str | bytes | Path | ImageArray"
     weight: float = 1.0
+
+
+def query_parts(
+    parts: Sequence[QueryPart] = (), *, text: str | None = None, image: ImageSource | None = None
+) -> list[QueryPart]:
+    """The parts of a query: those given, then a text and an image.
+
+    Raises:
+        ConfigError: for a bare string, which could be a text or the path of an image.
+    """
+    if isinstance(parts, str):
+        raise ConfigError(f"the query is the string {parts!r:.60}; say what it is: search(text=…) or search(image=…).")
+    found = list(parts)
+    if text is not None:
+        found.append(QueryPart("text", text))
+    if image is not None:
+        found.append(QueryPart("image", Path(image) if isinstance(image, str) else image))
+    return found
 
 
 @dataclass(frozen=True)

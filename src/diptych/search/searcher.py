@@ -22,7 +22,7 @@ from diptych.search.index_folder import Description
 from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore, Originals, StoredImage
 from diptych.search.projection import living_points
-from diptych.search.query import MODES, Mode, Query, QueryPart
+from diptych.search.query import MODES, ImageSource, Mode, Query, QueryPart, query_parts
 from diptych.search.raw_embedder import RawEmbedder, medium_of
 from diptych.search.spaces import IndexSpaces
 from diptych.search.suggestions import Suggester
@@ -114,8 +114,10 @@ class Searcher:
 
     def search(
         self,
-        parts: Sequence[QueryPart],
+        parts: Sequence[QueryPart] = (),
         *,
+        text: str | None = None,
+        image: ImageSource | None = None,
         into: str | None = None,
         k: int = 10,
         offset: int = 0,
@@ -129,20 +131,21 @@ class Searcher:
 
         Args:
             parts: what to look for; items of the index named here are left out of the answer.
+            text: a text to look for, as a further part.
+            image: an image to look for, as a further part: a path, the bytes of a file, or decoded pixels.
             into: the modality whose entries are the hits; None: a hit is an item with all its sides.
             k: how many results.
             offset: leave out so many of the best.
             where: only items that meet this condition, such as "split = 'train' and label in ('river', 'pond')".
             min_probability: only items that belong with at least this probability; there may be none.
             purpose: what to look for, where the index has several spaces: things of this kind ("class"), the very item
-                ("partner"), or anything alike ("both"); "auto" takes "partner"
-                for words that ask for items, and "both" otherwise.
+                ("partner"), or anything alike ("both"); "auto" is "partner" for texts that ask for items, else "both".
             mode: by which evidence typed words are ranked: embeddings and matching words ("hybrid"), embeddings alone
                 ("vector"), or matching words alone ("lexical").
             correct: whether to answer for the corrected words where no text holds the words as typed.
         """
         options = Query((), into, k, offset, where, min_probability, purpose, mode, correct)
-        return self._search([parts], options)[0]
+        return self._search([query_parts(parts, text=text, image=image)], options)[0]
 
     def search_many(
         self,
