@@ -183,6 +183,8 @@ def _cell(label: Any) -> Any:  # noqa: ANN401
 
 def _one_each(role: str, values: Any, count: int, what: str) -> list[Any]:  # noqa: ANN401
     """The values as a list, one for every item."""
+    if hasattr(values, "__array__") and not hasattr(values, "__iter__"):
+        values = np.asarray(values)
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
         raise DataError(f"{role} is {values!r:.60}; give one value per {what}, as a list or an array.")
     if getattr(values, "ndim", 1) > 1 and hasattr(values, "to_numpy"):

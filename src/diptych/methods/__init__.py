@@ -4,17 +4,56 @@ The classes of the built-in methods are attributes too, and are imported when th
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diptych.methods.base import Method
 from diptych.methods.model_folder import load_model, model_fingerprint, save_model
 from diptych.methods.registry import Entry, create, entry, method_class, names
 from diptych.methods.selection import Search, Validation
 
+if TYPE_CHECKING:
+    from diptych.methods.auto import Auto
+    from diptych.methods.baselines import Chance, Identity
+    from diptych.methods.deep.autoencoders import BimodalAE, CorrAE
+    from diptych.methods.deep.cdmlmr import CDMLMR, QuadrupletCDMLMR
+    from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
+    from diptych.methods.deep.cmdn import CMDN
+    from diptych.methods.deep.dbn import MultimodalDBN
+    from diptych.methods.deep.dcca import DCCA
+    from diptych.methods.deep.multimodal_dbm import MultimodalDBM
+    from diptych.methods.deep.two_tower import TwoTower
+    from diptych.methods.linear.cca import CCA, CCA3V
+    from diptych.methods.linear.cfa import CFA
+    from diptych.methods.linear.kcca import KCCA
+    from diptych.methods.semantic.jrl import JRL
+    from diptych.methods.semantic.lgcfl import LGCFL
+    from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
+
 __all__ = [
+    "CCA",
+    "CCA3V",
+    "CDMLMR",
+    "CFA",
+    "CMDN",
+    "DCCA",
+    "JRL",
+    "KCCA",
+    "LGCFL",
+    "Auto",
+    "BimodalAE",
+    "Chance",
+    "CorrAE",
     "Entry",
+    "Identity",
     "Method",
+    "MultimodalDBM",
+    "MultimodalDBN",
+    "QuadrupletCDMLMR",
     "Search",
+    "SemanticCorrelationMatching",
+    "SemanticMatching",
+    "StagedCDMLMR",
+    "TwoTower",
     "Validation",
     "create",
     "entry",

@@ -46,8 +46,8 @@ class Method(Parametrised, Embedder, ABC):
         >>> model = CCA(components=3).fit({"image": X[:150], "text": Y[:150]})
         >>> model.transform({"image": X[150:]})["image"].shape
         (50, 3)
-        >>> round(model.score({"image": X[150:], "text": Y[150:]}), 2)  # how well partners find each other
-        1.0
+        >>> model.score({"image": X[150:], "text": Y[150:]}) > 0.8  # how well partners find each other
+        True
 
     Attributes:
         uses_pairs: whether `_fit` reads which training rows belong together.
