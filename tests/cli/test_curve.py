@@ -69,13 +69,13 @@ def test_a_failure_is_a_gap_a_line_and_status_one(diptych, tmp_path, counts_data
     ended = diptych("curve", counts_dataset.path, *options)
     assert ended.status == 1
     assert "hungry failed at labels per class 1: seed 0: too few labels; give five per class." in ended.out
-    assert "failed: hungry; the same command tries again" in ended.err
+    assert "failed: hungry; the same command tries them again" in ended.err
     assert "Traceback" not in ended.err
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_narrow_terminal_gets_narrow_tables(diptych, tmp_path, counts_dataset, monkeypatch):
-    monkeypatch.setattr("diptych.cli.tables._WIDTH_IN_FILES", 80)
+    monkeypatch.setattr("diptych.cli.console._WIDTH_IN_FILES", 80)
     counts = "1,2,3,4,5,10,all"
     options = ["--methods", "steady", "--labels-per-class", counts, "--seeds", "0,1", "--out", tmp_path]
     ended = diptych("curve", counts_dataset.path, *options)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from diptych.cli import demo as command
+from diptych.cli import demo_commands as command
 from diptych.ingest.samples.emoji_licence import CREDIT
 from diptych.search import QueryPart, Searcher
 
@@ -17,7 +17,7 @@ def own_cache(tmp_path, monkeypatch):
 def test_the_demo_is_up_on_the_sample_and_a_check_where_nobody_looks(diptych, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(command, "bring_up", lambda *given, **named: calls.append((given, named)))
-    monkeypatch.setattr(command, "usable_cores", lambda: 0)
+    monkeypatch.setattr("diptych._core.processes.usable_cores", lambda: 0)
     ended = diptych("demo", "--out", tmp_path / "demo", "--items", 150, "--port", 8765)
     assert ended.status == 0, ended.err
     ((pairs, folder, wanted), named), *rest = calls

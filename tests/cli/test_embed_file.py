@@ -35,7 +35,7 @@ def test_files_are_embedded_as_python_does(diptych, made, tmp_path) -> None:
     assert json.loads((tmp_path / "codes.ids.json").read_text()) == [str(made / "new.png"), str(made / "new.txt")]
     told = json.loads(ended.out)
     assert [one["modality"] for one in told] == ["image", "text"]
-    np.testing.assert_allclose(told[0]["code"], expected[0][0], rtol=1e-6)
+    np.testing.assert_allclose(told[0]["embedding"], expected[0][0], rtol=1e-6)
 
 
 def test_a_sentence_needs_no_file(diptych, made) -> None:

@@ -19,7 +19,9 @@ def test_an_export_says_how_far_it_is_from_the_model(diptych, tmp_path, counts_d
     ended = diptych("export", model, "--onnx", tmp_path / "onnx", "--dataset", counts_dataset.path)
     assert (ended.status, ended.out) == (0, "")
     assert f"exported: {tmp_path / 'onnx'}" in ended.err
-    assert f"text.onnx: 0.0 MB, codes of {load_model(model).weights_['text'].shape[1]}; differs from the" in ended.err
+    assert (
+        f"text.onnx: 0.0 MB, embeddings of {load_model(model).weights_['text'].shape[1]}; differs from the" in ended.err
+    )
     assert f"{len(counts_dataset)} of the dataset" in ended.err
 
 

@@ -2,14 +2,13 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
 
 import synthetic
 from diptych._core.errors import FitError
-from diptych.cli.fit import fit, show_fit_seconds
+from diptych.cli.fit_command import show_fit_seconds
 from diptych.methods import load_model, registry
 from diptych.methods.auto import Auto
 from experiments import fakes
@@ -52,15 +51,15 @@ def test_labels_are_propagated_unless_a_person_says_no(
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        ("cdmlmr", "stopped; what was trained so far is kept, and the same command goes on from there."),
-        ("cca", "stopped; nothing is kept, and the same command starts anew."),
+        ("cdmlmr", "stopped; what was trained so far is kept; run the same command to continue."),
+        ("cca", "stopped; nothing is kept; the same command starts again."),
     ],
 )
 def test_ctrl_c_is_one_line_and_status_130(diptych, tmp_path, counts_dataset, monkeypatch, method, words):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules[fit.__module__], "fit_one", interrupted)
+    monkeypatch.setattr("diptych.experiments.fit_one", interrupted)
     ended = diptych("fit", counts_dataset.path, "--method", method, "--out", tmp_path / "model")
     assert ended.status == 130
     assert ended.err == words + "\n"
@@ -71,9 +70,9 @@ def test_a_network_that_is_not_cached_keeps_nothing(diptych, tmp_path, counts_da
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules[fit.__module__], "fit_one", interrupted)
+    monkeypatch.setattr("diptych.experiments.fit_one", interrupted)
     ended = diptych("fit", counts_dataset.path, "--set", "cache=null", "--out", tmp_path / "model")
-    assert (ended.status, ended.err) == (130, "stopped; nothing is kept, and the same command starts anew.\n")
+    assert (ended.status, ended.err) == (130, "stopped; nothing is kept; the same command starts again.\n")
 
 
 def test_what_came_from_the_cache_is_said_and_not_counted():
@@ -117,4 +116,4 @@ def test_a_fake_that_is_not_torch_needs_no_cache_to_stop(diptych, tmp_path, coun
     monkeypatch.setattr(registry, "_METHODS", fakes.METHODS)
     monkeypatch.setattr(fakes.Fake, "_fit", lambda self, data, progress: (_ for _ in ()).throw(KeyboardInterrupt))
     ended = diptych("fit", counts_dataset.path, "--method", "steady", "--out", tmp_path / "model")
-    assert (ended.status, ended.err) == (130, "stopped; nothing is kept, and the same command starts anew.\n")
+    assert (ended.status, ended.err) == (130, "stopped; nothing is kept; the same command starts again.\n")

@@ -5,14 +5,14 @@ import pytest
 from typer.testing import CliRunner
 
 from diptych._core.errors import DiptychError
-from diptych.cli import import_
+from diptych.cli import import_command
 from diptych.data import Dataset
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "wikipedia"
 
 
 def run(*words):
-    return CliRunner().invoke(import_.app, [str(word) for word in words], catch_exceptions=False)
+    return CliRunner().invoke(import_command.app, [str(word) for word in words], catch_exceptions=False)
 
 
 def test_synthetic(tmp_path):
@@ -44,7 +44,7 @@ def test_arrays(tmp_path):
         (["--features", "image"], "--features is 'image'; write it as NAME=VALUE"),
         (["--features", "a=x", "--features", "a=y"], "names 'a' twice"),
         (["--features", "a=none.npy"], "none.npy does not exist"),
-        (["--features", "a=none.npy", "--classes", "none.txt"], "none.txt, which is no file"),
+        (["--features", "a=none.npy", "--classes", "none.txt"], "none.txt, which is not a file"),
     ],
 )
 def test_bad_options_propagate(tmp_path, words, sentence):

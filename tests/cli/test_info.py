@@ -6,7 +6,7 @@ import typer
 from typer.testing import CliRunner
 
 from diptych._core.errors import DataError
-from diptych.cli.info import info
+from diptych.cli.dataset_commands import info
 from diptych.data import Draft, ModalityRows, write_dataset
 from diptych.data.synthetic import make_synthetic
 

@@ -76,5 +76,5 @@ def test_an_interrupt_is_polite(start, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "the same command goes on from here" in err
+    assert "run the same command to continue" in err
     assert "Traceback" not in err

@@ -44,7 +44,7 @@ def test_embedding_takes_a_purpose(diptych, made, tmp_path, purpose, width) -> N
     assert np.load(out).shape == (16, width)
     told = diptych("embed-file", made / "model", "--text", "a red wall", "--purpose", purpose, "--json")
     expected = load_model(made / "model").embed_raw("text", "a red wall", purpose)[0]
-    np.testing.assert_allclose(json.loads(told.out)[0]["code"], expected, rtol=1e-6)
+    np.testing.assert_allclose(json.loads(told.out)[0]["embedding"], expected, rtol=1e-6)
 
 
 def test_an_index_is_searched_for_a_purpose(diptych, index) -> None:
@@ -73,5 +73,5 @@ def test_reliability_tells_of_every_purpose(diptych, index, tmp_path) -> None:
     assert shown.status == 0, shown.err
     for purpose in ("both", "class", "partner"):
         assert f"│ {purpose} " in shown.out
-    assert "partner: are of one document" in " ".join(shown.out.split())
+    assert "partner: belong to one document" in " ".join(shown.out.split())
     assert (tmp_path / "curves.svg").stat().st_size > 1000

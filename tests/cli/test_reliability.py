@@ -45,4 +45,4 @@ def test_mistakes_are_one_line(diptych, index, tmp_path):
     assert list(tmp_path.iterdir()) == []
     write_json(tmp_path / "calibration.json", {"relevance": "label", "directions": []})
     nothing = diptych("reliability", tmp_path)
-    assert nothing.status == 2 and "holds no judged probabilities" in nothing.err
+    assert nothing.status == 2 and "holds no measured probabilities" in nothing.err

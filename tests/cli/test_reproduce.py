@@ -10,7 +10,7 @@ def test_it_prints_verdicts_and_says_where_the_page_is(diptych, tmp_path, dense_
     assert ended.status == 0
     assert "CCA is at the level of a random ranking" in ended.out
     assert "cannot be tested on these features" in ended.out
-    assert "[6/6] jrl (transductive): average MAP" in ended.err
+    assert "[6/6] jrl, transductive: average MAP" in ended.err
     assert f"page: {out / 'reproduction.md'}" in ended.err
     assert (out / "reproduction.md").read_text().startswith("# Wikipedia: ")
     again = diptych("reproduce", "wikipedia", *options, "--json")
@@ -24,7 +24,7 @@ def test_a_failure_is_status_one(diptych, tmp_path, counts_dataset):
         "reproduce", "wikipedia", "--data", counts_dataset.path, "--methods", "failing,steady", "-o", tmp_path
     )
     assert ended.status == 1
-    assert "failed: failing; the same command tries again" in ended.err
+    assert "failed: failing; the same command tries them again" in ended.err
     assert (tmp_path / "reproduction.md").exists()
 
 

@@ -8,8 +8,7 @@ from PIL import Image
 from rich.console import Console
 
 from diptych._core.errors import ConfigError
-from diptych.cli.hit_table import half_blocks, hit_table, shows_pictures
-from diptych.cli.query_parts import query_parts, split_weight
+from diptych.cli.search_command import half_blocks, hit_table, query_parts, shows_images, split_weight
 from diptych.search import Hit, build_index
 from search.gallery import make, png
 
@@ -60,7 +59,7 @@ def test_more_like_this_leaves_it_out(diptych, place) -> None:
 def test_nothing_matches_is_said(diptych, place) -> None:
     asked = "search", place / "index", "-t", "red^1", "-t", "green", "-t", "blue", "--min-probability", 1
     ended = diptych(*asked)
-    assert ended.status == 0 and "nothing matches: the closest belongs with a probability of" in ended.out
+    assert ended.status == 0 and "nothing matches: the closest is relevant with a probability of" in ended.out
     assert json.loads(diptych(*asked, "--json").out)["hits"] == []
 
 
@@ -97,7 +96,7 @@ def test_misspelled_and_unknown_words_are_told(diptych, place) -> None:
     misspelled = diptych("search", place / "index", "gren wall")
     assert misspelled.status == 0 and "did you mean: green wall" in misspelled.out
     unknown = diptych("search", place / "index", "zebra")
-    assert unknown.status == 0 and "ignored: zebra" in unknown.out and "Nothing close enough." in unknown.out
+    assert unknown.status == 0 and "ignored: zebra" in unknown.out and "Nothing is close enough." in unknown.out
 
 
 def test_what_is_no_index_is_told(diptych, tmp_path) -> None:
@@ -122,7 +121,7 @@ def test_thumbnails_are_drawn_in_half_blocks() -> None:
     console = Console(
         force_terminal=True, color_system="truecolor", width=120, file=io.StringIO(), legacy_windows=False
     )
-    assert shows_pictures(console) and not shows_pictures(Console(file=io.StringIO()))
+    assert shows_images(console) and not shows_images(Console(file=io.StringIO()))
     console.print(half_blocks(buffer.getvalue(), 4, 2))
     drawn = console.file.getvalue()
     assert drawn.count("▀") == 8 and "38;2;255;0;0" in drawn and "48;2;255;0;0" in drawn

@@ -167,7 +167,7 @@ def test_an_interrupt_while_it_works_ends_in_one_line(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 130, err
-    assert err.rstrip().endswith("stopped; the same command goes on from here.")
+    assert err.rstrip().endswith("stopped; run the same command to continue.")
     assert "Traceback" not in err
 
 
@@ -176,7 +176,7 @@ def test_an_interrupt_while_it_works_ends_in_one_line(tmp_path):
     [
         (("nowhere.csv",), "there is no nowhere.csv"),
         ((".", "--out", "made"), "lies inside"),
-        (("x.csv", "--json"), "--json prints the outcome of --check"),
+        (("x.csv", "--json"), "--json prints the result of --check"),
         (("x.csv", "--check", "--watch"), "give one of them"),
     ],
 )

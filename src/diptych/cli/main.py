@@ -1,66 +1,97 @@
-"""The command line's entry: `diptych COMMAND`."""
+"""The command line's entry point: `diptych COMMAND`, where a command's module is imported when it is run."""
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from diptych._core.errors import DiptychError
-from diptych.cli import import_, sample
-from diptych.cli.add import add
-from diptych.cli.card import card
-from diptych.cli.compare import compare
-from diptych.cli.curve import curve
-from diptych.cli.demo import demo
-from diptych.cli.embed import embed
-from diptych.cli.embed_file import embed_file
-from diptych.cli.evaluate import evaluate
-from diptych.cli.export import export
-from diptych.cli.features import features
-from diptych.cli.fit import fit
-from diptych.cli.index_ import index
-from diptych.cli.info import info
-from diptych.cli.ingest import ingest
-from diptych.cli.methods_ import methods
-from diptych.cli.probe import probe
-from diptych.cli.reliability import reliability
-from diptych.cli.remove import remove
-from diptych.cli.reproduce import reproduce
-from diptych.cli.search import search
-from diptych.cli.serve import serve
-from diptych.cli.up import up
+
+
+class _Place(NamedTuple):
+    """Where a command is, and its line in `diptych --help`."""
+
+    module: str
+    function: str
+    help: str
+
+
+COMMANDS = {
+    "up": _Place("up_command", "up", "Read files, train a model, build an index and serve the search."),
+    "demo": _Place("demo_commands", "demo", "Search a sample of emoji with text and images."),
+    "ingest": _Place("ingest_command", "ingest", "Make a dataset of images and texts."),
+    "import": _Place("import_command", "app", "Make a dataset from released files or feature arrays."),
+    "sample": _Place("demo_commands", "app", "Write sample images and texts as files."),
+    "info": _Place("dataset_commands", "info", "Show what a dataset holds."),
+    "probe": _Place("dataset_commands", "probe", "Predict the classes from each feature extractor."),
+    "features": _Place("methods_command", "features", "List the feature extractors of images and texts."),
+    "methods": _Place("methods_command", "methods", "List the methods."),
+    "fit": _Place("fit_command", "fit", "Fit one method and save the model."),
+    "evaluate": _Place("model_commands", "evaluate", "Score a model on a dataset."),
+    "compare": _Place("experiment_commands", "compare", "Fit and score many methods on one dataset."),
+    "curve": _Place("experiment_commands", "curve", "Score methods with more and more training labels."),
+    "reproduce": _Place("experiment_commands", "reproduce", "Rerun a published comparison and judge its claims."),
+    "embed": _Place("embed_commands", "embed", "Write the embeddings of a dataset's items."),
+    "embed-file": _Place("embed_commands", "embed_file", "Embed images and texts that are in no dataset."),
+    "export": _Place("model_commands", "export", "Write a model as ONNX graphs that run without torch."),
+    "card": _Place("model_commands", "card", "Write a model card."),
+    "index": _Place("index_commands", "index", "Embed every item of a dataset and build a search index."),
+    "search": _Place("search_command", "search", "Search an index with text, images or items."),
+    "add": _Place("index_commands", "add", "Add images and texts to an index."),
+    "remove": _Place("index_commands", "remove", "Remove items from an index."),
+    "reliability": _Place("index_commands", "reliability", "Show how reliable an index's probabilities are."),
+    "serve": _Place("serve_command", "serve", "Serve an index over HTTP, with a search page."),
+}
+"""Every command in the order of `diptych --help`."""
+
+
+class LazyCommand(TyperCommand):
+    """A command known by its name and help, whose module is imported when it is run."""
+
+    def __init__(self, name: str, place: _Place) -> None:
+        super().__init__(name, help=place.help)
+        self._place = place
+
+    def load(self) -> Any:  # noqa: ANN401 - a command or a group of commands
+        """Import the command itself."""
+        found = getattr(import_module(f"diptych.cli.{self._place.module}"), self._place.function)
+        if isinstance(found, typer.Typer):
+            app = found
+        else:
+            app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            app.command(self.name)(found)
+        command = typer.main.get_command(app)
+        command.name = self.name
+        return command
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as the base class has them
+        """Parse the arguments of the command itself, which is then what runs."""
+        return self.load().make_context(*arguments, **options)
+
+
+class LazyGroup(TyperGroup):
+    """All commands, none of them imported."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as the base class has them
+        super().__init__(**options)
+        self.commands.update({name: LazyCommand(name, place) for name, place in COMMANDS.items()})
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - a context of Click
+        """Return the names in the order of `COMMANDS`."""
+        return list(self.commands)
+
 
 app = typer.Typer(
     name="diptych",
-    help="Search pictures with words and words with pictures, in your own data.",
+    cls=LazyGroup,
+    help="Search images with text and text with images, in your own data.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(import_.app, name="import")
-app.add_typer(sample.app, name="sample")
-for command in (
-    up,
-    info,
-    ingest,
-    probe,
-    compare,
-    curve,
-    fit,
-    evaluate,
-    embed,
-    embed_file,
-    methods,
-    features,
-    demo,
-    reproduce,
-):
-    app.command()(command)
-for finished in (export, card):
-    app.command()(finished)
-for searching in (index, search, add, remove, reliability, serve):
-    app.command()(searching)
 
 
 def _show_version(asked: bool) -> None:
@@ -75,7 +106,7 @@ def _root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Search pictures with words and words with pictures, in your own data."""
+    """Search images with text and text with images, in your own data."""
 
 
 def run() -> None:

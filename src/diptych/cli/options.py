@@ -1,22 +1,44 @@
-"""The options that several commands share, and how they become a protocol."""
+"""Options that several commands share, and how their values are read.
 
+The choices are written out here, so that `diptych COMMAND --help` imports nothing that computes; a test compares them
+with those of the library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from diptych.data import Protocol
-from diptych.data.protocol import Unlabelled
-from diptych.methods.purposes import Purpose
-from diptych.methods.registry import PROFILES
+from diptych._core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from diptych.data import Protocol
 
 Split = Literal["train", "val", "test"]
+Unlabelled = Literal["none", "train", "test-features"]
+Purpose = Literal["auto", "class", "partner", "both"]
+Captions = Literal["join", "first", "each"]
+PROFILES = ("fast", "standard", "paper")
 
-DatasetFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="A dataset's folder.")]
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A model's folder.")]
-SplitOption = Annotated[Split, typer.Option("--split", help="The items to score.")]
+DatasetFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder of a dataset.")]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model.")]
+IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")]
+ServerUrl = Annotated[
+    str | None, typer.Option("--url", help="URL of the vector database, for an index whose vectors are in one.")
+]
+SplitOption = Annotated[Split, typer.Option("--split", help="The split to score.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=0, help="Parallel processes: one per core by default, 0 for none.")
+]
 Modalities = Annotated[
     str | None, typer.Option("--modalities", metavar="A,B", help="The modalities to join; all by default.")
 ]
@@ -24,7 +46,7 @@ UnlabelledOption = Annotated[
     Unlabelled | None,
     typer.Option(
         "--unlabelled",
-        help="Features without labels that training may see: none, those of training items, or those of test items.",
+        help="Unlabelled features that training may see: none, those of training items, or those of test items.",
     ),
 ]
 LabelsPerClass = Annotated[
@@ -35,46 +57,46 @@ LabelShare = Annotated[
 ]
 ProfileOption = Annotated[
     str | None,
-    typer.Option("--profile", metavar="|".join(PROFILES), help="How wide and long deep methods train."),
+    typer.Option("--profile", metavar="|".join(PROFILES), help="Width and training time of deep methods."),
 ]
 SelectAt = Annotated[
-    int | None, typer.Option("--select-at", metavar="K", help="Choose on validation by MAP@K instead of MAP.")
+    int | None, typer.Option("--select-at", metavar="K", help="Select on validation by MAP@K instead of MAP.")
 ]
 UsePairs = Annotated[
     bool | None,
     typer.Option(
         "--use-pairs/--no-pairs",
-        help="With --unlabelled train: let methods use which unlabelled training items belong together.",
+        help="With --unlabelled train: let methods use which unlabelled training items are pairs.",
     ),
 ]
 Propagate = Annotated[
     bool | None,
     typer.Option(
         "--propagate/--no-propagate",
-        help="Give methods that read labels propagated ones: each training pair those of the labelled pairs near it.",
+        help="Propagate labels to unlabelled training pairs from the labelled pairs near them.",
     ),
 ]
 WithholdValidation = Annotated[
     bool | None,
     typer.Option(
         "--withhold-validation/--all-validation",
-        help="Withhold validation labels as training labels are; the rest alone choose.",
+        help="Withhold validation labels as training labels are withheld.",
     ),
 ]
 PurposeOption = Annotated[
     Purpose,
     typer.Option(
         "--purpose",
-        help="The space to use, where the model has several: class (things of this kind), partner (the very item), "
-        "both, or auto.",
+        help="The embedding space to use, where a model has several: class (items of the same kind), partner (the "
+        "item's own partner), both, or auto.",
     ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="Set a parameter; once for each.")
+    list[str] | None, typer.Option("--set", metavar="METHOD.NAME=VALUE", help="Set a parameter; repeatable.")
 ]
 Fresh = Annotated[
     bool,
-    typer.Option("--fresh", help="Run every method again, even finished ones; stages still come from the cache."),
+    typer.Option("--fresh", help="Run every method again, finished ones too; stages still come from the cache."),
 ]
 
 
@@ -88,7 +110,7 @@ def changed_protocol(
     propagate: bool | None = None,
     withhold_validation: bool | None = None,
 ) -> Protocol:
-    """A protocol with the options that were given on top; one way to withhold labels replaces the other."""
+    """Return a protocol with the given options set; one way to withhold labels replaces the other."""
     given = {
         "unlabelled": unlabelled,
         "select_at": select_at,
@@ -100,3 +122,86 @@ def changed_protocol(
     if labels_per_class is not None or label_share is not None:
         changes |= {"labels_per_class": labels_per_class, "label_share": label_share}
     return replace(base, **changes)
+
+
+_WORD = re.compile(r"[A-Za-z_][\w.-]*")
+_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Read names separated by commas.
+
+    >>> split_names("cca, jrl")
+    ('cca', 'jrl')
+    """
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def option_names(option: str, text: str) -> tuple[str, ...]:
+    """Read an option's names; none is a mistake."""
+    names = split_names(text)
+    if not names:
+        raise ConfigError(f"{option} is empty; give names separated by commas.")
+    return names
+
+
+def method_names(text: str) -> tuple[str, ...]:
+    """Read `--methods`; empty for "all"."""
+    return () if text.strip() == "all" else option_names("--methods", text)
+
+
+def split_seeds(text: str) -> tuple[int, ...]:
+    """Read whole numbers separated by commas."""
+    try:
+        return tuple(int(part) for part in split_names(text))
+    except ValueError:
+        raise ConfigError(f"the seeds are '{text}'; write whole numbers with commas, such as 0,1,2.") from None
+
+
+def split_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Read `name=value` for each setting, the value as a TOML or JSON literal or a plain word."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"the setting '{setting}' has no value; write --set name=value.")
+        found[name.strip()] = parse_literal(name.strip(), text.strip())
+    return found
+
+
+def split_method_settings(settings: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Read `method.name=value` for each setting."""
+    found: dict[str, dict[str, Any]] = {}
+    for full, value in split_settings(settings).items():
+        method, dot, name = full.partition(".")
+        if not dot or not method or not name:
+            raise ConfigError(f"the setting '{full}' names no method; write --set method.name=value.")
+        found.setdefault(method, {})[name] = value
+    return found
+
+
+def parse_literal(name: str, text: str) -> Any:  # noqa: ANN401 - whatever a literal can be
+    """Read one value.
+
+    >>> parse_literal("x", "1e-3"), parse_literal("x", "[1, 2]"), parse_literal("x", "rbf"), parse_literal("x", "null")
+    (0.001, [1, 2], 'rbf', None)
+    """
+    if text in _PYTHON_WORDS:
+        raise ConfigError(f"the value of '{name}' is {text}; write {_PYTHON_WORDS[text]}.")
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except ValueError:
+        pass
+    try:
+        content = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        content = {}
+    if list(content) == ["value"]:
+        return content["value"]
+    if _WORD.fullmatch(text):
+        return text
+    raise ConfigError(f"the value of '{name}' is '{text}', which is not a number, word, list or quoted text.")
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)

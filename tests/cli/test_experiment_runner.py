@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from diptych.cli import display as display_module
-from diptych.cli.display import LiveDisplay, PlainDisplay, display_for, with_figures
+from diptych.cli import experiment_runner as display_module
+from diptych.cli.experiment_runner import LiveDisplay, PlainDisplay, display_for, with_figures
 from diptych.data import Protocol
 from diptych.experiments import Run
 

@@ -1,18 +1,19 @@
 """`diptych fit`: fit one method on a dataset and save the model."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from diptych._core.errors import DataError
 from diptych._core.progress import show_seconds
-from diptych.cli.display import display_for
-from diptych.cli.literals import split_names, split_settings
+from diptych.cli.console import say
 from diptych.cli.options import (
     DatasetFolder,
     LabelShare,
@@ -20,33 +21,34 @@ from diptych.cli.options import (
     Modalities,
     ProfileOption,
     Propagate,
+    Seed,
     SelectAt,
     UnlabelledOption,
     UsePairs,
     WithholdValidation,
     changed_protocol,
+    split_names,
+    split_settings,
 )
-from diptych.cli.saying import say
-from diptych.data import Dataset, Protocol
-from diptych.experiments import Recipe, fit_one
-from diptych.methods import Method, method_class
-from diptych.methods.model_folder import save_model
-from diptych.methods.parallel import check_parallel, is_worker, launch_workers, working
-from diptych.methods.training_inputs import lacks_labels
 
-_NOTHING_KEPT = "nothing is kept, and the same command starts anew."
+if TYPE_CHECKING:
+    from diptych.experiments import Recipe
+    from diptych.methods import Method
+
+
+_NOTHING_KEPT = "nothing is kept; the same command starts again."
 
 
 def fit(
     dataset: DatasetFolder,
     method: Annotated[str, typer.Option("--method", "-m", help="The method; see `diptych methods`.")] = "auto",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="MODEL", help="The model's folder; models/NAME by default.")
+        Path | None, typer.Option("--out", "-o", metavar="MODEL", help="Folder of the model; models/NAME by default.")
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter; once for each.")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter; repeatable.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides everything that is drawn.")] = 0,
+    seed: Seed = 0,
     unlabelled: UnlabelledOption = None,
     labels_per_class: LabelsPerClass = None,
     label_share: LabelShare = None,
@@ -59,13 +61,19 @@ def fit(
     devices: Annotated[
         int, typer.Option("--devices", metavar="N", help="Train with N processes: on N GPUs, or all on the CPU.")
     ] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing model.")] = False,
 ) -> None:
-    """Fit one method and save the model; by default the one that suits the data, within a minute.
+    """Fit one method and save the model; by default a method that suits the data, within a minute.
 
-    Where some training pairs have a label and others have none, labels are propagated unless --no-propagate is given.
-    Ctrl-C stops it; what is finished of a network's training is kept, and the same command goes on from there.
+    Where only some training pairs have a label, labels are propagated unless --no-propagate is given. Ctrl-C stops the
+    fit; finished stages of a network's training are kept, and the same command continues from there.
     """
+    from diptych.data import Dataset, Protocol
+    from diptych.experiments import Recipe
+    from diptych.methods import method_class
+    from diptych.methods.parallel import check_parallel, is_worker, launch_workers
+    from diptych.methods.training_inputs import lacks_labels
+
     params = split_settings(settings or [])
     known = method_class(method).parameter_defaults()
     if propagate is False and "propagate" in known:
@@ -97,12 +105,18 @@ def fit(
             _fit(dataset, recipe, out, devices, overwrite)
     except KeyboardInterrupt:
         keeps = params.get("cache", known.get("cache")) is not None
-        rest = "what was trained so far is kept, and the same command goes on from there." if keeps else _NOTHING_KEPT
+        rest = "what was trained so far is kept; run the same command to continue." if keeps else _NOTHING_KEPT
         say(Console(stderr=True), f"stopped; {rest}")
         raise typer.Exit(130) from None
 
 
 def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool) -> None:
+    from diptych.cli.experiment_runner import display_for
+    from diptych.data import Dataset
+    from diptych.experiments import fit_one
+    from diptych.methods.model_folder import save_model
+    from diptych.methods.parallel import working
+
     messages = Console(stderr=True)
     with working(devices) as reports:
         if not reports:
@@ -117,7 +131,7 @@ def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool
 
 
 def _report(messages: Console, fitted: Method, out: Path) -> None:
-    """Say what was fitted, why, how long it took and where it is."""
+    """Print what was fitted, why, how long it took and where it is."""
     record, kept = fitted.record_, fitted.saved_as
     if "auto" in record:
         say(messages, f"auto chose {record['auto']['why']}.")
@@ -129,17 +143,18 @@ def _report(messages: Console, fitted: Method, out: Path) -> None:
 
 
 def show_fit_seconds(record: Mapping[str, Any]) -> str:
-    """How long a fit took just now, and what the cache saved it."""
+    """Write how long a fit took just now, and what the cache saved."""
     reused = float(record.get("reused_seconds", 0.0))
     took = show_seconds(record["fit_seconds"] - reused)
     return f"{took} (what once took {show_seconds(reused)} came from the cache)" if reused else took
 
 
 def _check_target(out: Path, overwrite: bool) -> None:
-    """Refuse before the work what saving would refuse after it; only a model may be overwritten."""
+    """Refuse before the fit what saving would refuse after it; only a model may be overwritten."""
+    from diptych._core.files import refuse_existing
+
+    refuse_existing(out, overwrite=overwrite)
     if not out.exists():
         return
-    if not overwrite:
-        raise DataError(f"{out} already exists; choose another folder or pass --overwrite.")
     if not (out / "model.json").is_file() and not (out.is_dir() and not any(out.iterdir())):
         raise DataError(f"{out} is not a model, so it is not overwritten; choose another folder.")

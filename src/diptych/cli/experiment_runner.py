@@ -1,24 +1,32 @@
-"""Show an experiment while it runs: a live line on a terminal, plain lines elsewhere."""
+"""Run an experiment from the command line: show it while it runs, print its results, set the exit status."""
 
+from __future__ import annotations
+
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from diptych._core.progress import show_seconds
-from diptych.cli.work_display import TimeLeft
-from diptych.experiments import Callbacks, Run
-from diptych.methods.fit_stages import stage_in_words, validation_figures
+from diptych.cli.console import TimeLeft, output_console, resumable
+from diptych.experiments import Callbacks
+
+if TYPE_CHECKING:
+    from diptych.experiments import Run
+
 
 _QUIET_SECONDS = 15.0
 
 
 class PlainDisplay(Callbacks):
-    """One line for everything that happens, and now and then one for a stage that takes long."""
+    """Print one line for every event, and one every few seconds for a long stage."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -30,10 +38,10 @@ class PlainDisplay(Callbacks):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Nothing to put away."""
+        """Nothing to clean up."""
 
     def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
-        """Say how far long preparations are."""
+        """Print how far preparations are."""
         if time.monotonic() - self._last > _QUIET_SECONDS:
             self._last = time.monotonic()
             self._say(f"{escape(with_figures(stage, figures))} {done}/{total}")
@@ -43,37 +51,39 @@ class PlainDisplay(Callbacks):
         self._total = len(runs)
 
     def left_out(self, method: str, reason: str) -> None:
-        """Say why a method takes no part."""
+        """Print why a method is left out."""
         self._say(f"{escape(method)} is left out: {escape(reason)}")
 
     def started(self, run: Run, because: str | None) -> None:
-        """Say that a run is being fitted, and why again."""
+        """Print why a run is fitted again."""
         self._last = time.monotonic()
         self._left = TimeLeft()
         if because is not None:
             self._say(f"{escape(run.name)}: fitting again, {escape(because)}")
 
     def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
-        """Say how far a long run is, and how long it will still take."""
+        """Print how far a long run is, and how long it will still take."""
         words = self._in_words(run, stage, done, total, figures)
         if time.monotonic() - self._last > _QUIET_SECONDS:
             self._last = time.monotonic()
             self._say(words)
 
     def _in_words(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> str:
+        from diptych.methods.fit_stages import stage_in_words, validation_figures
+
         words = stage_in_words(stage, done, total) + self._left(stage, done, total)
         return f"{escape(run.name)}: {escape(with_figures(words, validation_figures(figures)))}"
 
     def finished(self, run: Run, average_map: float, seconds: float) -> None:
-        """Say how a run came out."""
+        """Print the score of a run."""
         self._outcome(run, f"average MAP {average_map:.3f}, {show_seconds(seconds)}")
 
     def kept(self, run: Run, average_map: float) -> None:
-        """Say that a run was there already."""
+        """Print that a finished run was kept."""
         self._outcome(run, f"average MAP {average_map:.3f}, kept from before")
 
     def failed(self, run: Run, reason: str) -> None:
-        """Say in red why a run failed."""
+        """Print in red why a run failed."""
         self._outcome(run, f"[red]failed: {escape(reason)}[/red]")
 
     def _outcome(self, run: Run, words: str) -> None:
@@ -85,7 +95,7 @@ class PlainDisplay(Callbacks):
 
 
 class LiveDisplay(PlainDisplay):
-    """The same lines, and below them how far the whole and the current run are."""
+    """Print the same lines, with progress bars of all runs and of the current one below."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -106,7 +116,7 @@ class LiveDisplay(PlainDisplay):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Take the live lines away."""
+        """Remove the progress bars."""
         self._progress.stop()
 
     def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
@@ -136,11 +146,43 @@ class LiveDisplay(PlainDisplay):
 
 
 def display_for(console: Console) -> PlainDisplay:
-    """The display that suits a console."""
+    """Return the display that suits a console."""
     return LiveDisplay(console) if console.is_terminal else PlainDisplay(console)
 
 
-def with_figures(words: str, figures: Mapping[str, float] | None) -> str:
-    """Words and the figures that belong to them."""
+def with_figures(text: str, figures: Mapping[str, float] | None) -> str:
+    """Write figures behind a text."""
     shown = ", ".join(f"{name} {value:.3g}" for name, value in (figures or {}).items())
-    return f"{words} ({shown})" if shown else words
+    return f"{text} ({shown})" if shown else text
+
+
+def run_experiment(
+    work: Callable[[Callbacks], dict[str, Any]],
+    show: Callable[[Mapping[str, Any], Console], None],
+    kept: tuple[str, Path],
+    failed: Callable[[Mapping[str, Any]], Iterable[str]],
+    *,
+    as_json: bool,
+) -> None:
+    """Run an experiment with a display and print its results; the exit status is 1 when a method failed.
+
+    Args:
+        work: the experiment, given the callbacks.
+        show: prints its results.
+        kept: the name and path of the file that holds more.
+        failed: names the methods that failed.
+        as_json: print the results as JSON instead.
+    """
+    messages = Console(stderr=True)
+    with resumable(messages), display_for(messages) as display:
+        results = work(display)
+    if as_json:
+        typer.echo(json.dumps(results, indent=2, ensure_ascii=False))
+    else:
+        show(results, output_console())
+    what, where = kept
+    messages.print(f"{what}: {escape(str(where))}", soft_wrap=True, highlight=False)
+    names = ", ".join(dict.fromkeys(failed(results)))
+    if names:
+        messages.print(f"[red]failed: {escape(names)}; the same command tries them again.[/red]", soft_wrap=True)
+        raise typer.Exit(1)

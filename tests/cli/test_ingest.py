@@ -167,7 +167,7 @@ def test_an_interrupt_ends_with_one_line_and_the_way_on(tmp_path, moment) -> Non
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err and "KeyboardInterrupt" not in err
-    assert err.strip().splitlines()[-1] == "stopped; the same command goes on from here."
+    assert err.strip().splitlines()[-1] == "stopped; run the same command to continue."
     again = start(pairs, tmp_path / "made")
     _, err = again.communicate(timeout=120)
     assert again.returncode == 0 and "earlier work was taken up" in err

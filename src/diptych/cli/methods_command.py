@@ -1,4 +1,4 @@
-"""`diptych methods`: what there is to choose from."""
+"""`diptych methods` and `diptych features`: list the methods and the feature extractors."""
 
 import json
 from typing import Any
@@ -8,13 +8,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from diptych._core.errors import DiptychError
+from diptych.cli.console import output_console
 from diptych.cli.options import AsJson
-from diptych.cli.tables import output_console
-from diptych.methods import registry
 
 
 def methods(as_json: AsJson = False) -> None:
-    """List the methods: what each does, what it learns from, and whether it depends on a seed."""
+    """List the methods: what each is, what it learns from, and whether it depends on a seed."""
+    from diptych.methods import registry
+
     rows = [describe(name) for name in registry.names()]
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -33,7 +34,9 @@ def methods(as_json: AsJson = False) -> None:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """All that is known of a method without fitting it."""
+    """Describe a method without fitting it."""
+    from diptych.methods import registry
+
     head = {"name": name, "summary": registry.entry(name).summary}
     try:
         method = registry.method_class(name)
@@ -54,3 +57,31 @@ def describe(name: str) -> dict[str, Any]:
 
 def _is_plain(value: object) -> bool:
     return isinstance(value, str | bool | int | float | list | tuple | None)
+
+
+def features(as_json: AsJson = False) -> None:
+    """List the feature extractors of images and texts: name, dimension, and whether each is installed."""
+    from diptych.features import DEFAULT_FEATURES, describe_features, media
+
+    rows = [row for medium in media() for row in describe_features(medium)]
+    if as_json:
+        typer.echo(json.dumps({"default": DEFAULT_FEATURES, "features": rows}, indent=2, ensure_ascii=False))
+        return
+    for medium in media():
+        table = Table(title=f"{medium} features (--{medium}-features)", title_justify="left")
+        for heading in ("feature", "columns", "what it is", "here"):
+            table.add_column(heading, no_wrap=heading == "feature", justify="right" if heading == "columns" else "left")
+        for row in rows:
+            if row["medium"] == medium:
+                table.add_row(*_cells(row))
+        output_console().print(table)
+    typer.echo("Join features with a plus (bow:3000+minilm); settings follow a comma (bow:3000,max_df=0.5).")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    columns = "the encoder's" if row["dimension"] is None else f"{row['dimension']:,}"
+    here = "default" if row["default"] else "ready" if row["installed"] else f"{row['needs']}"
+    if row["default"] and not row["installed"]:
+        here = f"default, but first: {row['needs']}"
+    style = "" if row["installed"] else "yellow"
+    return escape(row["written"]), columns, escape(row["summary"]), f"[{style}]{escape(here)}[/]" if style else here

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from diptych.cli.results_table import print_results
+from diptych.cli.score_tables import print_results
 
 
 def block(value, saw="pairs", spread=None):

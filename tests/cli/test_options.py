@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError
-from diptych.cli.literals import parse_literal, split_method_settings, split_names, split_seeds, split_settings
+from diptych.cli.options import parse_literal, split_method_settings, split_names, split_seeds, split_settings
 
 
 @pytest.mark.parametrize(

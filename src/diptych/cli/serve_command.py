@@ -1,0 +1,105 @@
+"""`diptych serve`: serve an index over HTTP, with a search page."""
+
+import ipaddress
+import os
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from diptych._core.errors import ConfigError
+from diptych.cli.console import say
+from diptych.cli.options import IndexFolder, ServerUrl
+
+
+def serve(
+    index: IndexFolder,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for every network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of server processes.")] = 1,
+    read_key: Annotated[
+        str | None,
+        typer.Option(
+            "--read-key",
+            envvar="DIPTYCH_READ_KEY",
+            show_envvar=True,
+            help="Key that every request must send; none by default.",
+        ),
+    ] = None,
+    write_key: Annotated[
+        str | None,
+        typer.Option(
+            "--write-key",
+            envvar="DIPTYCH_WRITE_KEY",
+            show_envvar=True,
+            help="Key for requests that change the index; refused without.",
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="N", help="Sustained requests per second allowed to one client.")
+    ] = None,
+    max_upload: Annotated[
+        float, typer.Option("--max-upload", metavar="MB", help="Largest accepted image file.")
+    ] = 20.0,
+    max_pixels: Annotated[
+        int, typer.Option("--max-pixels", min=1, help="Largest accepted image in pixels.")
+    ] = 50_000_000,
+    trust_proxy: Annotated[
+        str | None,
+        typer.Option(
+            "--trust-proxy",
+            metavar="ADDRESSES",
+            help="Proxies trusted to tell a request's origin, such as 127.0.0.1 or 10.0.0.0/8.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="Host name that a server without a read key answers to, besides its own; * for any. Repeatable.",
+        ),
+    ] = None,
+    url: ServerUrl = None,
+    shutdown: Annotated[
+        float, typer.Option("--shutdown", metavar="S", help="Seconds for accepted requests to finish after Ctrl-C.")
+    ] = 30.0,
+) -> None:
+    """Serve an index, with a search page and an HTTP API, until Ctrl-C.
+
+    Pass keys in the environment rather than as options, which other users of the machine can see.
+    """
+    from diptych.search.engine_location import URL_VARIABLE
+    from diptych.up.http_client import shown_address
+
+    try:
+        from diptych.serving import ServingSettings
+        from diptych.serving.process import check_place, serve_index
+    except ImportError as error:
+        raise ConfigError(f'serving needs {error.name}; run `pip install "diptych[serve,search,images]"`.') from None
+    settings = ServingSettings(
+        read_key=read_key,
+        write_key=write_key,
+        rate_per_second=rate,
+        max_upload_bytes=int(max_upload * 2**20),
+        max_pixels=max_pixels,
+        trust_proxy=trust_proxy,
+        allow_hosts=(host, *(allow_host or ())),
+        shutdown_s=shutdown,
+        workers=workers,
+    )
+    if url is not None:
+        os.environ[URL_VARIABLE] = url  # for the workers too
+    check_place(index, host, port)
+    messages = Console(stderr=True)
+    say(messages, f"serving {index} at {shown_address(host, port)} (stop with Ctrl-C)")
+    if not _is_loopback(host) and read_key is None:
+        say(messages, "anybody who can reach this machine may search; set --read-key to require a key.")
+    serve_index(index, settings, host, port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

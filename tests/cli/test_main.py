@@ -1,0 +1,61 @@
+"""The entry point: what it lists, what it imports, and that its tables agree with the commands and the library."""
+
+from importlib.metadata import version
+from typing import get_args
+
+import pytest
+
+from diptych import evaluation, experiments
+from diptych.cli import demo_commands, experiment_commands, index_commands, model_commands, options, search_command
+from diptych.cli.main import COMMANDS, LazyCommand
+from diptych.data import protocol
+from diptych.experiments import reproduce
+from diptych.ingest import items, samples
+from diptych.ingest.samples import emoji
+from diptych.methods import purposes, registry
+from diptych.search import projection, query
+
+
+def test_help_lists_every_command_with_its_line(diptych) -> None:
+    ended = diptych("--help")
+    shown = " ".join(ended.out.split())
+    assert ended.status == 0
+    assert "Search images with text and text with images, in your own data." in shown
+    for name, place in COMMANDS.items():
+        assert f"│ {name} " in ended.out
+        assert place.help.split()[0] in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_line_is_the_beginning_of_the_commands_own_help(name) -> None:
+    command = LazyCommand(name, COMMANDS[name]).load()
+    line = COMMANDS[name].help.rstrip(".")
+    assert command.help.split()[0] == line.split()[0]
+    assert command.name == name
+
+
+def test_the_version_is_printed(diptych) -> None:
+    assert diptych("--version").out == f"diptych {version('diptych')}\n"
+
+
+def test_an_unknown_command_names_the_nearest(diptych) -> None:
+    ended = diptych("serach")
+    assert ended.status == 2
+    assert "No such command 'serach'" in ended.err and "search" in ended.err
+
+
+def test_choices_are_those_of_the_library() -> None:
+    assert get_args(options.Unlabelled) == get_args(protocol.Unlabelled)
+    assert get_args(options.Purpose) == get_args(purposes.Purpose)
+    assert get_args(options.Captions) == get_args(items.Captions)
+    assert tuple(options.PROFILES) == tuple(registry.PROFILES)
+    assert get_args(search_command.Mode) == get_args(query.Mode)
+    assert get_args(index_commands.Projection) == get_args(projection.ProjectionChoice)
+    assert get_args(model_commands.Normalisation) == get_args(evaluation.Normalisation)
+    assert get_args(model_commands.Denominator) == get_args(evaluation.Denominator)
+    assert get_args(model_commands.Relevance) == get_args(experiments.Relevance)
+    assert tuple(experiment_commands.STUDIES) == tuple(experiments.STUDIES)
+    assert ",".join(map(str, reproduce.SEEDS)) == experiment_commands._SEEDS
+    assert experiment_commands._PROFILE == reproduce.PROFILE
+    assert tuple(demo_commands.LANGUAGES) == tuple(samples.LANGUAGES)
+    assert (demo_commands.LEAST_SIZE, demo_commands.MOST_SIZE) == (emoji.LEAST_SIZE, emoji.MOST_SIZE)
