@@ -7,6 +7,7 @@ from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError, FitError
 from diptych.nets import DeepCCA, DeepCCAObjective, canonical_correlations
+from diptych.nets.deep_cca import batch_covariances, whitened_correlations
 from nets.enumeration import seeded
 
 
@@ -125,3 +126,66 @@ def test_mistakes_are_named():
         DeepCCA({"a": (3, 2), "b": (3, 4)}, seeded())
     with pytest.raises(ConfigError, match="'c' is unknown"):
         DeepCCA({"a": (3, 2), "b": (3, 2)}, seeded()).code("c", torch.zeros(1, 3))
+
+
+def running_objective(first, second, momentum, **options):
+    net = DeepCCA({"a": (4, 3), "b": (3, 3)}, seeded(1), running=True).double()
+    return net, DeepCCAObjective(net, {"a": first, "b": second}, momentum=momentum, **options)
+
+
+def test_without_momentum_running_covariances_are_the_batchs_own():
+    first, second = views()
+    net, objective = running_objective(first, second, momentum=0.0, regularisation=0.1)
+    for step in range(3):
+        rows = torch.arange(20) + 20 * step
+        found = objective.gradients(rows, step, seeded(0))
+        outputs = [net.code(name, view[rows]) for name, view in (("a", first), ("b", second))]
+        assert_close(-found["loss"], canonical_correlations(*outputs, 0.1).sum().detach())
+
+
+def test_running_covariances_become_those_of_all_rows():
+    """With the net held still, averages over many small batches come near what one large batch has."""
+    first, second = views(rows=400)
+    net, objective = running_objective(first, second, momentum=0.995, regularisation=0.1)
+    random = seeded(3)
+    for step in range(2_000):
+        objective.gradients(torch.randperm(400, generator=random)[:8], step, random)
+    outputs = [net.code(name, view).detach() for name, view in (("a", first), ("b", second))]
+    expected = torch.cov(torch.cat(outputs, 1).T)
+    assert_close(net.covariances[0], expected[:3, :3], atol=0.15, rtol=0.1)
+    assert_close(net.covariances[2], expected[:3, 3:], atol=0.15, rtol=0.1)
+
+
+def test_only_the_batchs_share_of_running_covariances_has_a_gradient():
+    first, second = views()
+    net, objective = running_objective(first, second, momentum=0.5, regularisation=0.1)
+    objective.gradients(torch.arange(30), 0, seeded(0))
+    kept = net.covariances.clone()
+    net.zero_grad()
+    objective.gradients(torch.arange(30, 60), 5, seeded(0))
+    weight = net.nets["a"].layers[0].weight
+    found = weight.grad.clone()
+
+    def loss():
+        outputs = [net.code(name, view[30:]) for name, view in (("a", first), ("b", second))]
+        averaged = 0.5 * kept + 0.5 * torch.stack(batch_covariances(*outputs))
+        return -whitened_correlations(list(averaged), 0.1).sum()
+
+    with torch.no_grad():
+        for place in ((0, 0), (2, 1)):
+            weight[place] += 1e-6
+            above = loss()
+            weight[place] -= 2e-6
+            slope = (above - loss()) / 2e-6
+            weight[place] += 1e-6
+            assert float(found[place]) == pytest.approx(float(slope), rel=1e-4)
+
+
+def test_running_covariances_are_part_of_what_is_resumed():
+    first, second = views()
+    net, objective = running_objective(first, second, momentum=0.5, regularisation=0.1)
+    objective.gradients(torch.arange(30), 0, seeded(0))
+    other, _ = running_objective(first, second, momentum=0.5)
+    other.load_state_dict(net.state_dict())
+    assert_close(other.covariances, net.covariances)
+    assert net.covariances.any()

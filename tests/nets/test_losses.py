@@ -1,4 +1,5 @@
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from diptych.nets.losses import (
     soft_contrastive_loss,
     soft_cross_entropy,
     softmin_quadruplet_terms,
+    softmin_triplet_terms,
     squared_distances,
     unit_squared_distances,
 )
@@ -242,6 +244,24 @@ def test_quadruplet_terms_of_every_pair(margin, temperature, dtype):
     assert_close(softmin_quadruplet_terms(squared, SAME, ~SAME, margin, temperature), expected, rtol=1e-4, atol=1e-5)
 
 
+@DTYPES
+@pytest.mark.parametrize(("margin", "temperature"), [(0.5, 0.1), (2.0, 0.5)])
+def test_triplet_terms_of_every_pair(margin, temperature, dtype):
+    """A hinge for each anchor: that of a pair is the sum over both, one pair after the other."""
+    squared = unit_squared_distances(units(0, dtype), units(1, dtype))
+    expected = torch.zeros_like(squared)
+    for k, p, q in product(range(MEMBERS), range(ROWS), range(ROWS)):
+        if CLASSES[p] != CLASSES[q]:
+            continue
+        of_first = [float(squared[k, p, j]) for j in range(ROWS) if CLASSES[j] != CLASSES[p]]
+        of_second = [float(squared[k, i, q]) for i in range(ROWS) if CLASSES[i] != CLASSES[q]]
+        for far in (of_first, of_second):
+            softest = -temperature * math.log(sum(math.exp(-d / temperature) for d in far))
+            expected[k, p, q] += max(0.0, float(squared[k, p, q]) - softest + margin)
+    assert (expected > 0).sum() > 0
+    assert_close(softmin_triplet_terms(squared, SAME, ~SAME, margin, temperature), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_cold_minimum_is_the_nearest_mismatch():
     squared = unit_squared_distances(units(0), units(1))
     terms = softmin_quadruplet_terms(squared, SAME, ~SAME, 4.0, temperature=1e-4)
@@ -292,6 +312,9 @@ def test_gradients_are_the_derivatives_of_the_losses():
     def contrastive(a, b):
         return soft_contrastive_loss(unit_squared_distances(a, b), pull, 1.0 - pull, 1.2)
 
+    def triplets(a, b):
+        return softmin_triplet_terms(unit_squared_distances(a, b), SAME, ~SAME, 0.5)
+
     def quadruplets(a, b):
         return softmin_quadruplet_terms(unit_squared_distances(a, b), SAME, ~SAME, 1.0)
 
@@ -299,6 +322,7 @@ def test_gradients_are_the_derivatives_of_the_losses():
     weights = torch.rand(ROWS, generator=seeded(6), dtype=torch.float64)
     assert torch.autograd.gradcheck(contrastive, codes)
     assert torch.autograd.gradcheck(quadruplets, codes)
+    assert torch.autograd.gradcheck(triplets, codes)
     assert torch.autograd.gradcheck(lambda each: soft_cross_entropy(each, soft_labels(5), weights), [logits])
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from diptych.nets.dense import MemberLinear
 
-Branch = Literal["contrastive", "quadruplet"]
+Branch = Literal["contrastive", "quadruplet", "triplet"]
 Weights = tuple[Tensor, Tensor]
 
 CODE_GAIN = 4.0

@@ -17,6 +17,7 @@ from diptych.nets.losses import (
     soft_contrastive_loss,
     soft_cross_entropy,
     softmin_quadruplet_terms,
+    softmin_triplet_terms,
     unit_squared_distances,
 )
 from diptych.nets.rows import MixedBatch, RowSource
@@ -36,6 +37,7 @@ class CdmlmrOptions:
     Attributes:
         contrastive_margin: α, between outputs of length one.
         quadruplet_margin: β, a squared distance.
+        triplet_margin: of the triplet loss, a squared distance.
         quadruplet_negatives: "softmin" weighs all mismatches of the batch, "random" draws them as the paper does.
         mixup: parameter of the Beta distribution by which two labelled rows are blended; 0 blends none.
         input_dropout: share of the features set to zero.
@@ -47,6 +49,7 @@ class CdmlmrOptions:
 
     contrastive_margin: float = 1.2
     quadruplet_margin: float = 1.0
+    triplet_margin: float = 0.5
     quadruplet_negatives: Negatives = "softmin"
     mixup: float = 0.4
     input_dropout: float = 0.2
@@ -56,7 +59,7 @@ class CdmlmrOptions:
     ramp_steps: int = 100
 
     def __post_init__(self) -> None:
-        for name in ("contrastive_margin", "quadruplet_margin"):
+        for name in ("contrastive_margin", "quadruplet_margin", "triplet_margin"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be above zero.")
         for name in ("mixup", "unlabelled_weight", "neighbours"):
@@ -143,9 +146,10 @@ class CdmlmrObjective:
         branches = self.module.shape.branches
         if "contrastive" in branches:
             parts["contrastive"] = self._contrastive(outputs, labels, known, graph, weight)
-        if "quadruplet" in branches:
-            parts["quadruplet"], terms = self._quadruplet(outputs, targets, random)
-            figures["active_quadruplets"] = active_share(terms)
+        for branch in ("quadruplet", "triplet"):
+            if branch in branches:
+                parts[branch], terms = self._ranking(outputs, branch, targets, random)
+                figures[f"active_{branch}s"] = active_share(terms)
         if watched and branches:
             figures |= _watched(outputs, branches[0], targets, graph)
         totals = {name: part.sum() for name, part in parts.items()}
@@ -241,21 +245,26 @@ class CdmlmrObjective:
         squared = unit_squared_distances(first, second)
         return soft_contrastive_loss(squared, pull, push, self.options.contrastive_margin)
 
-    def _quadruplet(self, outputs: Outputs, targets: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:
-        first, second = (parts["quadruplet"][:, : len(targets)] for parts in outputs.values())
-        squared = unit_squared_distances(first, second)
+    def _ranking(self, outputs: Outputs, branch: str, targets: Tensor, random: torch.Generator) -> list[Tensor]:
+        """Return the quadruplet or triplet loss of labelled rows, and its terms."""
+        squared = unit_squared_distances(*(parts[branch][:, : len(targets)] for parts in outputs.values()))
         classes = targets.argmax(1)
         same = classes.unsqueeze(1) == classes.unsqueeze(0)
-        margin = self.options.quadruplet_margin
+        whole = branch == "quadruplet"
+        margin = self.options.quadruplet_margin if whole else self.options.triplet_margin
         if self.options.quadruplet_negatives == "softmin":
-            terms = softmin_quadruplet_terms(squared, same, ~same, margin)
-            return terms.sum((1, 2)) / same.sum().clamp_min(1), terms[:, same]
+            softmin = softmin_quadruplet_terms if whole else softmin_triplet_terms
+            terms = softmin(squared, same, ~same, margin)
+            return [terms.sum((1, 2)) / same.sum().clamp_min(1), terms[:, same]]
         drawn: Quadruplets = sample_quadruplets(classes, RANDOM_QUADRUPLETS, random)
         together = squared[:, drawn.first_positive, drawn.second_positive]
-        apart = squared[:, drawn.first_positive, drawn.second_negative]
-        apart = apart + squared[:, drawn.first_negative, drawn.second_positive]
-        terms = (2.0 * together - apart + margin).clamp_min(0.0)
-        return terms.sum(1) / max(1, terms.shape[1]), terms
+        from_first = squared[:, drawn.first_positive, drawn.second_negative]
+        from_second = squared[:, drawn.first_negative, drawn.second_positive]
+        if whole:
+            terms = (2.0 * together - (from_first + from_second) + margin).clamp_min(0.0)
+        else:
+            terms = (together - from_first + margin).clamp_min(0.0) + (together - from_second + margin).clamp_min(0.0)
+        return [terms.sum(1) / max(1, terms.shape[1]), terms]
 
 
 def _watched(outputs: Outputs, branch: str, targets: Tensor, graph: Tensor | None) -> dict[str, Tensor]:

@@ -115,12 +115,40 @@ def softmin_quadruplet_terms(
         margin: β.
         temperature: of the soft minimum.
     """
+    of_first, of_second = _soft_mismatches(squared, different, temperature)
+    return (2.0 * squared - of_first - of_second + margin).clamp_min(0.0) * _usable(same, different)
+
+
+def softmin_triplet_terms(
+    squared: Tensor, same: Tensor, different: Tensor, margin: float, temperature: float = 0.1
+) -> Tensor:
+    """Return the triplet loss of every pair of one class, with either side as the anchor; 0 for other pairs.
+
+    The term of a pair is max(0, d²(a, b) − d²(a, B⁻) + m) + max(0, d²(a, b) − d²(A⁻, b) + m). A quadruplet has one
+    hinge that weighs both mismatches together; here each anchor has its own (after Wang et al. 2014). Mismatches are
+    soft minima over the batch, as in `softmin_quadruplet_terms`.
+
+    Args:
+        squared: squared distances, members × rows × rows.
+        same: which pairs are of one class.
+        different: which pairs are known to be of different classes.
+        margin: m, a squared distance.
+        temperature: of the soft minimum.
+    """
+    of_first, of_second = _soft_mismatches(squared, different, temperature)
+    terms = (squared - of_first + margin).clamp_min(0.0) + (squared - of_second + margin).clamp_min(0.0)
+    return terms * _usable(same, different)
+
+
+def _soft_mismatches(squared: Tensor, different: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Return the soft minimum of the squared distances from every row to its mismatches, on either side."""
     nearness = (-squared / temperature).masked_fill(~different, _FAR)
-    mismatch_of_first = -temperature * nearness.logsumexp(2, keepdim=True)
-    mismatch_of_second = -temperature * nearness.logsumexp(1, keepdim=True)
-    terms = (2.0 * squared - mismatch_of_first - mismatch_of_second + margin).clamp_min(0.0)
-    usable = same & different.any(1, keepdim=True) & different.any(0, keepdim=True)
-    return terms * usable
+    return -temperature * nearness.logsumexp(2, keepdim=True), -temperature * nearness.logsumexp(1, keepdim=True)
+
+
+def _usable(same: Tensor, different: Tensor) -> Tensor:
+    """Return which pairs are of one class and have mismatches on both sides."""
+    return same & different.any(1, keepdim=True) & different.any(0, keepdim=True)
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:

@@ -274,7 +274,7 @@ SWITCHES = {
 
 
 def test_every_parameter_is_tried_below():
-    assert {*SWITCHES, "quadruplet_margin", "seed", "profile", "device", "cache"} == set(
+    assert {*SWITCHES, "quadruplet_margin", "triplet_margin", "seed", "profile", "device", "cache"} == set(
         cdmlmr.CDMLMR.parameter_defaults()
     )
 
@@ -310,12 +310,23 @@ def test_the_quadruplet_margin_is_added_to_every_term(fit, counts_dataset):
 
 
 @hurried
+def test_the_triplet_margin_is_added_to_both_hinges_of_every_term(fit, counts_dataset):
+    near, far = (
+        fit(counts_dataset, losses="triplet", triplet_margin=margin, **NETWORK_ALONE).record_["monitoring"]["rows"][0]
+        for margin in (1.0, 3.0)
+    )
+    assert near["active_triplets"] == 1.0
+    assert far["triplet"] - near["triplet"] == pytest.approx(4.0, abs=1e-3)
+
+
+@hurried
 @pytest.mark.parametrize(
     ("name", "losses", "branches"),
     [
         ("cdmlmr", "both", ["contrastive", "quadruplet"]),
         ("cdmlmr-semi", "contrastive", ["contrastive"]),
         ("cdmlmr-quad", "quadruplet", ["quadruplet"]),
+        ("triplet", "triplet", ["triplet"]),
         ("base", "none", []),
     ],
 )
@@ -324,7 +335,7 @@ def test_ablations_leave_branches_out(fit, trained, counts_dataset, name, losses
     assert model.losses == losses
     assert list(class_code(model, "image").tower.members[0].branches) == branches
     rows = set().union(*model.record_["monitoring"]["rows"])
-    assert {part for part in ("contrastive", "quadruplet") if part in rows} == set(branches)
+    assert {part for part in ("contrastive", "quadruplet", "triplet") if part in rows} == set(branches)
     assert isinstance(class_code(model, "image"), ClassProbabilityCode)
     coded = fit(counts_dataset, name=name, retrieved="codes", **NETWORK_ALONE)
     assert isinstance(class_code(coded, "image"), BranchCode)
@@ -353,7 +364,7 @@ def test_the_paper_profile_trains_in_stages_as_published(fit, counts_dataset, ca
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"losses": "three"}, "losses is 'three'; choose one of both, contrastive, quadruplet, none"),
+        ({"losses": "three"}, "losses is 'three'; choose one of both, contrastive, quadruplet, triplet, none"),
         ({"retrieved": "logits"}, "retrieved is 'logits'; choose one of probabilities, codes"),
         ({"members": 0}, "members is 0; it must be at least 1"),
         ({"steps": 0}, "steps is 0; it must be at least 1"),
@@ -361,6 +372,7 @@ def test_the_paper_profile_trains_in_stages_as_published(fit, counts_dataset, ca
         ({"use_dbn": False, "read_features": False}, "would read nothing; leave one on"),
         ({"contrastive_margin": 0.0}, "contrastive_margin is 0.0; it must be above zero"),
         ({"quadruplet_margin": -1.0}, "quadruplet_margin is -1.0; it must be above zero"),
+        ({"triplet_margin": 0.0}, "triplet_margin is 0.0; it must be above zero"),
         ({"quadruplet_negatives": "hard"}, "quadruplet_negatives is 'hard'; choose one of softmin, random"),
         ({"mixup": -0.5}, "mixup is -0.5; it must be zero or more"),
         ({"unlabelled_weight": -1.0}, "unlabelled_weight is -1.0; it must be zero or more"),
@@ -373,3 +385,8 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_trained(fit, counts_
     with pytest.raises(ConfigError, match=sentence):
         fit(counts_dataset, cache=None, progress=lambda stage, *_: stages.append(stage), **params)
     assert stages == []
+
+
+def test_the_published_network_has_no_triplet_loss(counts_dataset):
+    with pytest.raises(ConfigError, match="has no triplet loss"):
+        create("triplet", profile="paper", cache=None).fit(counts_dataset)

@@ -132,6 +132,7 @@ def test_without_validation_the_published_alpha_is_taken_and_nothing_was_selecte
         ("corr-ae", {"variant": "half"}, "variant is 'half'"),
         ("dcca", {"components": 0}, "components is 0"),
         ("dcca", {"ridge": 0.0}, "ridge is 0"),
+        ("deep-corr", {"batch_size": 1}, "batch_size is 1"),
         ("multimodal-dbn", {"representation": "both"}, "representation is 'both'"),
     ],
 )

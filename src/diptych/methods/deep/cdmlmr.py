@@ -20,13 +20,14 @@ from diptych.methods.linear.partner_space import PartnerJudge, add_partner_space
 from diptych.nets.cdmlmr import Branch
 from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
 
-Losses = Literal["both", "contrastive", "quadruplet", "none"]
+Losses = Literal["both", "contrastive", "quadruplet", "triplet", "none"]
 Retrieved = Literal["probabilities", "codes"]
 
 _BRANCHES: dict[str, tuple[Branch, ...]] = {
     "both": ("contrastive", "quadruplet"),
     "contrastive": ("contrastive",),
     "quadruplet": ("quadruplet",),
+    "triplet": ("triplet",),
     "none": (),
 }
 
@@ -48,7 +49,8 @@ class CDMLMR(DeepMethod):
     columns (`diptych.methods.deep.profile`) unless they are given.
 
     Args:
-        losses: "both", one of them for the ablations, or "none" for the base network, which retrieves with S.
+        losses: "both", one of them for the ablations, "triplet" for the loss of deep ranking in their place, or "none"
+            for the base network, which retrieves with S.
         members: networks trained side by side and averaged.
         fine_tune: let the metric losses train the base network too; off, their gradients stop at S.
         use_dbn: start the towers from trained machines.
@@ -63,6 +65,7 @@ class CDMLMR(DeepMethod):
         partner_space: learn the second space.
         contrastive_margin: α.
         quadruplet_margin: β.
+        triplet_margin: the margin of the triplet loss.
         unlabelled_weight: what unlabelled rows count.
         neighbours: k of the graph inside a batch.
         rate: learning rate.
@@ -95,6 +98,7 @@ class CDMLMR(DeepMethod):
         partner_space: bool = True,
         contrastive_margin: float = 1.2,
         quadruplet_margin: float = 1.0,
+        triplet_margin: float = 0.5,
         unlabelled_weight: float = 0.3,
         neighbours: int = 10,
         rate: float = RATE,
@@ -120,6 +124,7 @@ class CDMLMR(DeepMethod):
         self.partner_space = partner_space
         self.contrastive_margin = contrastive_margin
         self.quadruplet_margin = quadruplet_margin
+        self.triplet_margin = triplet_margin
         self.unlabelled_weight = unlabelled_weight
         self.neighbours = neighbours
         self.rate = rate
@@ -139,6 +144,8 @@ class CDMLMR(DeepMethod):
             raise ConfigError(f"losses is {self.losses!r}; choose one of {', '.join(_BRANCHES)}.")
         if self.retrieved not in ("probabilities", "codes"):
             raise ConfigError(f"retrieved is {self.retrieved!r}; choose one of probabilities, codes.")
+        if self.profile == "paper" and self.losses == "triplet":
+            raise ConfigError("the published network has no triplet loss; leave profile at 'standard'.")
         for name in ("members", "steps"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -217,6 +224,7 @@ class CDMLMR(DeepMethod):
         """The published network: what this class departs from has no say in it."""
         if self.losses == "none":
             return BaseNetwork(self.profile, self.seed, self.device, self.cache)._train(context)
+        assert self.losses != "triplet", "refused before the fit"
         staged = StagedCDMLMR(losses=self.losses, profile=self.profile, seed=self.seed)
         staged.record_ = self.record_
         return staged._train(context)
@@ -242,6 +250,7 @@ class CDMLMR(DeepMethod):
         return CdmlmrOptions(
             contrastive_margin=self.contrastive_margin,
             quadruplet_margin=self.quadruplet_margin,
+            triplet_margin=self.triplet_margin,
             quadruplet_negatives=self.quadruplet_negatives,
             mixup=sizes.mixup if self.mixup is None else self.mixup,
             input_dropout=sizes.input_dropout,
@@ -256,3 +265,19 @@ class QuadrupletCDMLMR(CDMLMR):
     """CDMLMR's ablation "Quad": the ranking loss alone, which has no use for unlabelled items."""
 
     uses_unlabelled: ClassVar[bool] = False
+
+
+class TripletNetwork(CDMLMR):
+    """CDMLMR's towers under cross-modal triplets instead of its two losses: deep ranking on the same network.
+
+    Papers: Wang et al., Learning Fine-grained Image Similarity with Deep Ranking, CVPR 2014; Lai et al., Simultaneous
+    Feature Learning and Hash Coding with Deep Neural Networks, CVPR 2015. Theirs rank images by images; here the anchor
+    is of one modality, its match and its mismatch of the other, both ways round.
+    """
+
+    uses_unlabelled: ClassVar[bool] = False
+    citation: ClassVar[str] = (
+        "J. Wang et al.: Learning Fine-grained Image Similarity with Deep Ranking. CVPR 2014. "
+        "H. Lai, Y. Pan, Y. Liu, S. Yan: Simultaneous Feature Learning and Hash Coding with Deep Neural Networks. "
+        "CVPR 2015."
+    )

@@ -1,6 +1,7 @@
 """Deep canonical correlation analysis."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -28,9 +29,14 @@ class DCCA(DeepMethod):
     batches instead of full-batch L-BFGS after layer-wise pretraining; the weights that retrieve best on validation are
     kept.
 
+    With `batch_size` (method `deep-corr`) it trains end to end on small batches, as Yan and Mikolajczyk do (Deep
+    Correlation for Matching Images and Text, CVPR 2015): the covariances are then running averages over batches, which
+    can be whitened although a small batch's own could not.
+
     Args:
         components: outputs of each net.
         ridge: added to the diagonal of both covariances.
+        batch_size: pairs in a batch; None for a batch large enough for its own covariances.
         profile: see `DeepMethod`.
         seed: see `DeepMethod`.
         device: see `DeepMethod`.
@@ -45,6 +51,7 @@ class DCCA(DeepMethod):
         self,
         components: int = COMPONENTS,
         ridge: float = 0.01,
+        batch_size: int | None = None,
         profile: str = "standard",
         seed: int = 0,
         device: str = "auto",
@@ -53,12 +60,15 @@ class DCCA(DeepMethod):
         super().__init__(profile, seed, device, cache)
         self.components = components
         self.ridge = ridge
+        self.batch_size = batch_size
 
     def _check(self) -> None:
         if self.components < 1:
             raise ConfigError(f"components is {self.components}; it must be at least 1.")
         if not self.ridge > 0:
             raise ConfigError(f"ridge is {self.ridge}; it must be positive.")
+        if self.batch_size is not None and self.batch_size < 2:
+            raise ConfigError(f"batch_size is {self.batch_size}; correlations need at least 2 pairs.")
 
     def _train(self, context: StageContext) -> dict[str, Chain]:
         pairs = context.data.train.having(*context.data.modalities)
@@ -70,6 +80,7 @@ class DCCA(DeepMethod):
         net = DeepCCA(
             {name: (values.shape[1], width, width, self.components) for name, values in rows.items()},
             context.random("deep CCA"),
+            running=self.batch_size is not None,
         )
         tensors = {name: context.tensor(values) for name, values in rows.items()}
         validation = Validation.of(context.data)
@@ -80,10 +91,13 @@ class DCCA(DeepMethod):
             judge = _judge(net, rows, held, validation, self.ridge)
             judged = {f"validation {name}": values for name, values in held.items()}
             judged["validation labels"] = labels_key(validation)
+        settings = context.settings("deep-cca")
+        if self.batch_size is not None:
+            settings = replace(settings, batch_size=self.batch_size)
         context.train(
             "deep CCA",
             DeepCCAObjective(net, tensors, regularisation=self.ridge),
-            context.settings("deep-cca"),
+            settings,
             inputs={**rows, **judged},
             options={"ridge": self.ridge},
             validate=judge,
