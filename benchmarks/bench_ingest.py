@@ -60,7 +60,7 @@ def measure_ingest(folder: Path, features: str) -> dict[str, float]:
         images=folder / "images.tar",
         features={"image": features},
         columns={"text": "-"},
-        fit_pictures=200,
+        fit_images=200,
         overwrite=True,
         reuse=False,
     )

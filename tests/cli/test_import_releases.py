@@ -4,7 +4,7 @@ import tarfile
 
 from diptych.data import Dataset
 from ingest.conftest import write_pairs
-from ingest.releases.imitations import write_wikipedia
+from ingest.imitations import write_wikipedia
 
 SMALL = ("--image-features", "colour-moments+visual-words:4", "--text-features", "bow:12", "--workers", 0)
 

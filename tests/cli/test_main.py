@@ -8,10 +8,9 @@ import pytest
 from diptych import evaluation, experiments
 from diptych.cli import demo_commands, experiment_commands, index_commands, model_commands, options, search_command
 from diptych.cli.main import COMMANDS, LazyCommand
-from diptych.data import protocol
+from diptych.data import emoji, protocol
 from diptych.experiments import reproduce
 from diptych.ingest import items, samples
-from diptych.ingest.samples import emoji
 from diptych.methods import purposes, registry
 from diptych.search import projection, query
 

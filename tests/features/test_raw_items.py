@@ -6,7 +6,7 @@ from PIL import Image
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.features.raw_items import read_items
-from ingest.pictures import encoded, noise
+from ingest.images import encoded, noise
 
 
 def test_all_ways_to_hold_a_picture_are_one(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""A small set of pictures and texts to ingest."""
+"""A small set of images and texts to ingest."""
 
 import json
 from dataclasses import replace
@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from diptych.ingest import IngestOptions
-from ingest.pictures import png
+from ingest.images import png
 
 WORDS = ("red", "green", "blue", "small", "large", "round", "flat", "bright")
 
 
 def write_pairs(folder, count=30):
-    """A JSON lines table with pictures beside it."""
+    """A JSON lines table with images beside it."""
     (folder / "images").mkdir(parents=True)
     rows = []
     for number in range(count):
@@ -37,8 +37,8 @@ def options(tmp_path):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    """Several shards of a few pictures."""
-    monkeypatch.setattr("diptych.ingest.extraction._SHARD_UNITS", {"image": 4, "text": 7})
+    """Several shards of a few images."""
+    monkeypatch.setattr("diptych.ingest.extract._SHARD_UNITS", {"image": 4, "text": 7})
 
 
 @pytest.fixture

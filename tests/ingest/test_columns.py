@@ -7,7 +7,7 @@ import pytest
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.tables import Row, Table
 from diptych.ingest.columns import Columns, choose_columns
-from diptych.ingest.image_finding import ImageFinder
+from diptych.ingest.image_finder import ImageFinder
 from diptych.media import open_source
 
 LONG = "a long sentence that goes on about the number {} and about its many friends"

@@ -13,7 +13,7 @@ from PIL import Image
 
 from diptych._core.errors import DataError
 from diptych.ingest import IngestOptions, ingest
-from ingest.pictures import encoded, noise, png
+from ingest.images import encoded, noise, png
 
 
 def bomb(width=60_000, height=60_000) -> bytes:
@@ -95,9 +95,9 @@ def test_each_gets_its_reason_and_nothing_else_is_harmed(hostile, packed) -> Non
     assert note.where == "pairs.csv, line 22" and "Windows-1252" in note.reason
 
     dataset = made.dataset
-    has_picture = dict(zip(dataset.ids.tolist(), dataset.has("image").tolist(), strict=True))
-    assert {name for name, has in has_picture.items() if has} == set(GOOD)
-    assert {name for name, has in has_picture.items() if not has} == expected.keys()
+    has_image = dict(zip(dataset.ids.tolist(), dataset.has("image").tolist(), strict=True))
+    assert {name for name, has in has_image.items() if has} == set(GOOD)
+    assert {name for name, has in has_image.items() if not has} == expected.keys()
     assert dataset.has("text").all()
     texts = dict(zip(dataset.ids.tolist(), dataset.items.column("text").to_pylist(), strict=True))
     assert texts["good0.png"] == "a good good0 thing\nun hôtel"
@@ -129,7 +129,7 @@ def test_an_item_of_which_nothing_is_left_is_left_out(hostile) -> None:
 
 
 @pytest.mark.parametrize("name", ["truncated.jpg", "../../x"])
-def test_a_broken_picture_can_be_fatal(hostile, name) -> None:
+def test_a_broken_image_can_be_fatal(hostile, name) -> None:
     (hostile / "pairs.csv").write_text(f"image,text\ngood1.png,fine\n{name},broken\ngood2.png,too\n")
     with pytest.raises(DataError, match=r"(truncated.jpg|\.\./\.\./x): .*; mend it, or pass --on-broken skip"):
         ingest(options(hostile, on_broken="fatal"))
@@ -143,16 +143,16 @@ def test_nothing_usable_at_all_is_an_error(hostile) -> None:
         ingest(options(hostile, columns={"text": "-"}))
 
 
-def test_a_strange_picture_that_a_feature_cannot_bear_is_broken_too(hostile, monkeypatch) -> None:
+def test_a_strange_image_that_a_feature_cannot_bear_is_broken_too(hostile, monkeypatch) -> None:
     from diptych.features.image import ColourMoments
 
     describe = ColourMoments.describe
 
-    def touchy(self, picture):
-        if picture.shape[0] == 7:
+    def touchy(self, image):
+        if image.shape[0] == 7:
             raise ValueError("seven is too few")
-        row = describe(self, picture)
-        return row * np.nan if picture.shape[0] == 9 else row
+        row = describe(self, image)
+        return row * np.nan if image.shape[0] == 9 else row
 
     monkeypatch.setattr(ColourMoments, "describe", touchy)
     (hostile / "seven.png").write_bytes(encoded(Image.new("RGB", (9, 7))))

@@ -24,7 +24,7 @@ def read(root, **options):
 
 
 def facts(tree) -> list[tuple]:
-    return [(item.id, item.picture, item.texts, item.label) for item in tree.gathered.items.values()]
+    return [(item.id, item.image, item.texts, item.label) for item in tree.gathered.items.values()]
 
 
 def test_folders_are_classes_and_texts_join_their_images(tmp_path) -> None:
@@ -59,7 +59,7 @@ def test_archives_are_read_as_folders_are(tmp_path, kind) -> None:
         with tarfile.open(path, "w:gz") as archive:
             archive.add(root, "wrapper")
     found = {
-        (item.picture.removeprefix("wrapper/"), item.texts, item.label) for item in read(path).gathered.items.values()
+        (item.image.removeprefix("wrapper/"), item.texts, item.label) for item in read(path).gathered.items.values()
     }
     assert found == {
         ("cat/1.jpg", (), "cat"),
@@ -72,7 +72,7 @@ def test_archives_are_read_as_folders_are(tmp_path, kind) -> None:
 def test_folders_named_like_splits_are_splits(tmp_path) -> None:
     write(tmp_path, "data/training/cat/1.jpg", "data/training/dog/2.jpg", "data/test/dog/2.jpg", "data/test/cat/3.jpg")
     items = read(tmp_path).gathered.items.values()
-    assert {(item.picture.removeprefix("data/"), item.label, item.split) for item in items} == {
+    assert {(item.image.removeprefix("data/"), item.label, item.split) for item in items} == {
         ("training/cat/1.jpg", "cat", "training"),
         ("training/dog/2.jpg", "dog", "training"),
         ("test/cat/3.jpg", "cat", "test"),

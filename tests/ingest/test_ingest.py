@@ -14,7 +14,7 @@ from diptych.data import Dataset, media_of
 from diptych.features import make_feature, pipeline_of
 from diptych.features.raw_items import read_items
 from diptych.ingest import SplitShares, ingest
-from ingest.pictures import png
+from ingest.images import png
 
 pytestmark = pytest.mark.usefixtures("small_shards")
 
@@ -25,10 +25,10 @@ def test_rows_are_those_of_features_fitted_on_training_items_alone(options) -> N
     assert (len(dataset), dataset.classes) == (30, ("even", "odd"))
     assert [len(dataset.split(name)) for name in ("train", "val", "test")] == [18, 6, 6]
     names = dataset.ids.tolist()
-    pictures = read_items("image", [raw / name for name in names])
+    images = read_items("image", [raw / name for name in names])
     rows = [json.loads(line) for line in options.pairs.read_text().splitlines()]
     texts = ["\n".join(row["captions"]) for row in rows]
-    for modality, items in (("image", pictures), ("text", texts)):
+    for modality, items in (("image", images), ("text", texts)):
         fitted = make_feature(modality, options.features[modality]).fit(items[:18])
         expected = fitted(items)
         values = dataset.everything.features(modality)
@@ -92,7 +92,7 @@ def test_folder_tar_and_zip_give_the_same_rows(with_options, tmp_path) -> None:
     assert len(prints) == 1
 
 
-def test_a_caption_each_shows_the_picture_once(with_options) -> None:
+def test_a_caption_each_shows_the_image_once(with_options) -> None:
     dataset = ingest(with_options(captions="each")).dataset
     assert len(dataset) == 60
     assert dataset.modalities["image"].items == 30 and dataset.modalities["text"].items == 60
@@ -115,7 +115,7 @@ def test_a_tree_of_classes_needs_no_table(tmp_path, with_options) -> None:
     assert [len(dataset.split(name)) for name in ("train", "val", "test")] == [4, 4, 4]
 
 
-def test_pictures_alone_leave_the_text_out(with_options) -> None:
+def test_images_alone_leave_the_text_out(with_options) -> None:
     dataset = ingest(with_options(columns={"text": "-"})).dataset
     assert list(dataset.modalities) == ["image"]
 
@@ -138,42 +138,42 @@ def options_of_new_items(tmp_path):
     return folder / "t.csv"
 
 
-def test_only_training_pictures_are_learned_from_and_at_most_so_many(with_options, monkeypatch) -> None:
-    from diptych.ingest.fitting import training_places
+def test_only_training_images_are_learned_from_and_at_most_so_many(with_options, monkeypatch) -> None:
+    from diptych.ingest.extract import training_places
     from diptych.ingest.plan import plan_ingest
 
     all_of_them = training_places(plan_ingest(with_options()))
     assert [place.name for place in all_of_them] == [f"images/{number:03d}.png" for number in range(18)]
-    some = training_places(plan_ingest(with_options(fit_pictures=7)))
+    some = training_places(plan_ingest(with_options(fit_images=7)))
     assert len(some) == 7 and set(some) < set(all_of_them)
-    assert some != training_places(plan_ingest(with_options(fit_pictures=7, seed=1)))
+    assert some != training_places(plan_ingest(with_options(fit_images=7, seed=1)))
 
 
-def test_decoded_pictures_never_accumulate(with_options, monkeypatch) -> None:
-    """However many pictures there are, few are held: each is let go before many more are decoded."""
+def test_decoded_images_never_accumulate(with_options, monkeypatch) -> None:
+    """However many images there are, few are held: each is let go before many more are decoded."""
     import weakref
 
-    from diptych.ingest import picture_reading
     from diptych.media import decoding
 
     alive, most = weakref.WeakSet(), []
+    decode = decoding.decode_image
 
     def counted(data, limits=None):
-        picture = decoding.decode_image(data, limits).view(Counted)
-        alive.add(picture)
+        image = decode(data, limits).view(Counted)
+        alive.add(image)
         most.append(len(alive))
-        return picture
+        return image
 
-    monkeypatch.setattr(picture_reading, "decode_image", counted)
-    monkeypatch.setattr("diptych.ingest.extraction._SHARD_UNITS", {"image": 64, "text": 64})
-    monkeypatch.setattr("diptych.ingest.describing._BATCH", 3)
+    monkeypatch.setattr(decoding, "decode_image", counted)
+    monkeypatch.setattr("diptych.ingest.extract._SHARD_UNITS", {"image": 64, "text": 64})
+    monkeypatch.setattr("diptych.ingest.describe._BATCH", 3)
     ingest(with_options(features={"image": "visual-words:2+phow:2", "text": "bow"}))
     assert len(most) == 18 * 2 + 30
     assert max(most) <= 3 + 1
 
 
 class Counted(np.ndarray):
-    """A picture that can be counted."""
+    """An image that can be counted."""
 
     __hash__ = object.__hash__
 
@@ -182,7 +182,7 @@ class Counted(np.ndarray):
     ("changes", "error", "message"),
     [
         ({"features": {"image": "nuswid", "text": "bow"}}, ConfigError, "did you mean 'nuswide'"),
-        ({"fit_pictures": 0}, ConfigError, "fit_pictures is 0"),
+        ({"fit_images": 0}, ConfigError, "fit_images is 0"),
         ({"columns": {"image": "pic"}}, ConfigError, "no column 'pic'"),
         ({"columns": {"split": "label"}}, DataError, "has the split 'even'"),
     ],

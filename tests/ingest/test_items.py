@@ -1,4 +1,4 @@
-"""Items from rows: one for each picture, with all its captions."""
+"""Items from rows: one for each image, with all its captions."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def gather(rows, columns=COLUMNS):
     return gather_items(table, columns)
 
 
-def test_rows_of_one_picture_are_one_item() -> None:
+def test_rows_of_one_image_are_one_item() -> None:
     gathered = gather(
         [
             {"image": "a.jpg", "text": "one", "label": "x", "split": "train"},
@@ -91,8 +91,8 @@ def test_an_id_column_decides_what_belongs_together() -> None:
 def test_missing_parts_and_empty_rows() -> None:
     gathered = gather([{"text": "alone"}, {"image": "b.jpg", "text": float("nan")}, {"image": " ", "text": ""}])
     first, second = gathered.items.values()
-    assert (first.id, first.picture, first.texts) == ("row-2", None, ("alone",))
-    assert (second.id, second.picture, second.texts) == ("b.jpg", "b.jpg", ())
+    assert (first.id, first.image, first.texts) == ("row-2", None, ("alone",))
+    assert (second.id, second.image, second.texts) == ("b.jpg", "b.jpg", ())
     assert [str(problem) for problem in gathered.problems] == ["t.csv, line 4: has neither an image nor a text"]
 
 
@@ -114,7 +114,7 @@ def test_captions(captions, expected) -> None:
     columns = Columns("image", "text", id="id")
     rows = [{"id": "a", "image": "a", "text": ["one", "two"]}, {"id": "b", "image": "b"}, {"id": "c", "text": "three"}]
     items = caption_items(gather(rows, columns).items.values(), captions)
-    assert [(item.id, item.picture, item.texts) for item in items] == expected
+    assert [(item.id, item.image, item.texts) for item in items] == expected
     assert [item.document for item in items] == [item.id.split("#")[0] for item in items]
 
 

@@ -1,4 +1,4 @@
-"""The aerial pictures of RSICD, where they are at hand."""
+"""The aerial images of RSICD, where they are at hand."""
 
 from collections import Counter
 from pathlib import Path

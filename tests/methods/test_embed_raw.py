@@ -12,7 +12,7 @@ from diptych.experiments import evaluate_model
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, load_model, save_model
 from ingest.conftest import write_pairs
-from ingest.pictures import noise
+from ingest.images import noise
 
 
 @pytest.fixture(scope="module")

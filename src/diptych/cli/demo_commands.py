@@ -14,7 +14,7 @@ from diptych.cli.options import Workers
 from diptych.cli.up_command import ServeOptions, bring_up
 
 if TYPE_CHECKING:
-    from diptych.ingest.samples import EmojiSample
+    from diptych.data.emoji import EmojiSample
 
 
 _LEAST_ITEMS = 150
@@ -46,7 +46,7 @@ def demo(
     Where the output is not a terminal, the search is checked as with --check, and ends.
     """
     from diptych._core.processes import usable_cores
-    from diptych.ingest.samples import make_emoji
+    from diptych.data.emoji import make_emoji
     from diptych.up import SearchFolder
 
     messages = Console(stderr=True)
@@ -89,7 +89,7 @@ def emoji(
 ) -> None:
     """Write emoji images with their names and keywords, their groups as labels."""
     from diptych._core.processes import usable_cores
-    from diptych.ingest.samples import make_emoji
+    from diptych.data.emoji import make_emoji
 
     messages = Console(stderr=True)
     with resumable(messages), progress_on(messages) as display:
@@ -108,7 +108,7 @@ def emoji(
 
 def _describe(made: EmojiSample, console: Console) -> None:
     """Print what was written, and who designed the images."""
-    from diptych.ingest.samples.emoji_licence import CREDIT
+    from diptych.data.emoji import CREDIT
 
     kept = made.items - made.drawn
     say(console, f"{made.items:,} emoji in {made.folder}" + (f", {kept:,} kept from before" if kept else ""))

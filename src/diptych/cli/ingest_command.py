@@ -134,7 +134,7 @@ def ingest(
         name=name,
         encoding=encoding,
         seed=seed,
-        fit_pictures=fit_images,
+        fit_images=fit_images,
         max_pixels=max_pixels,
         max_bytes=max_bytes,
         on_broken=on_broken,
@@ -227,7 +227,7 @@ def understood_facts(understood: Understanding) -> Iterator[tuple[str, str]]:
 
 
 def _show_outcome(made: Ingested, console: Console) -> None:
-    from diptych.ingest.assembling import REPORT_FILE
+    from diptych.ingest.assemble import REPORT_FILE
 
     if made.resumed:
         say(console, "continued from an earlier run")

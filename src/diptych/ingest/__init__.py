@@ -1,12 +1,11 @@
 """From files to a dataset: tables, folders and archives of images and texts, understood, cleaned and described."""
 
 from diptych.data.tables import Problem
+from diptych.ingest.assemble import IngestReport
 from diptych.ingest.columns import Columns, ColumnUse
-from diptych.ingest.options import IngestOptions
+from diptych.ingest.options import IngestOptions, SplitShares
 from diptych.ingest.plan import Plan, plan_ingest
-from diptych.ingest.report import IngestReport
 from diptych.ingest.run import Ingested, ingest
-from diptych.ingest.splitting import SplitShares
 from diptych.ingest.understanding import ImageFacts, Understanding, understand, understanding_of
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from diptych.features import clean_text
-from diptych.ingest.header_names import word_set
+from diptych.ingest.names import word_set
 from diptych.media import is_image_name, is_unsupported_name
 
 SAMPLE = 200

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.tables import Table
 from diptych.ingest.column_content import describe_column
-from diptych.ingest.column_guessing import Guess, guess_id, guess_image, guess_label, guess_split, guess_texts
-from diptych.ingest.image_finding import ImageFinder
+from diptych.ingest.column_guesses import Guess, guess_id, guess_image, guess_label, guess_split, guess_texts
+from diptych.ingest.image_finder import ImageFinder
 
 NO_COLUMN = "-"
 """What a user writes for a column that the table does not have."""

@@ -1,19 +1,22 @@
-"""A folder or an archive of images without a table: what files and folders are called says the rest."""
+"""A folder or an archive of images without a table: texts beside images, and what files and folders are called."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from diptych._core.errors import DataError
 from diptych.data.splits import split_named
-from diptych.data.tables import Problem
+from diptych.data.tables import Problem, decode_lines
+from diptych.features import clean_text
+from diptych.ingest.column_content import is_empty, values_of
 from diptych.ingest.columns import ColumnUse
-from diptych.ingest.file_names import texts_of_names, words_of_name
 from diptych.ingest.items import Gathering, Item
 from diptych.ingest.metadata import kept_name, typed_columns
-from diptych.ingest.sidecars import image_of_text, is_document_name, is_text_name, read_sidecar
+from diptych.ingest.names import Part, name_rank, name_strength, texts_of_names, word_set, words_of_name
 from diptych.media import (
     UNSUPPORTED_SUFFIXES,
     MediaSource,
@@ -25,6 +28,13 @@ from diptych.media import (
 
 _DATE = re.compile(r"(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[A-Za-z]{5}|DCIM", re.IGNORECASE)
 _LEAST_TEXTS = 2
+_TEXT_SUFFIXES = (".txt", ".caption", ".json")
+_MOST_BYTES = 2**20
+_DOCUMENTS = word_set(
+    "readme read_me liesmich license licence copying attribution notice changelog changes authors credits citation "
+    "classes labels contents index todo requirements manifest sample dataset metadata"
+)
+"""Names of files that tell of the whole folder."""
 
 
 @dataclass
@@ -63,7 +73,7 @@ def read_image_tree(
     tree = ImageTree()
     for name in names:
         if is_image_name(name):
-            tree.gathered.items[name] = Item(name, name, name, picture=name)
+            tree.gathered.items[name] = Item(name, name, name, image=name)
         elif is_unsupported_name(name):
             kind = UNSUPPORTED_SUFFIXES[PurePosixPath(name.lower()).suffix]
             tree.gathered.problems.append(Problem("row", name, conversion_advice(kind)))
@@ -127,7 +137,7 @@ def _folders(name: str) -> tuple[str, ...]:
 def _add_labels(tree: ImageTree, *, with_labels: bool) -> None:
     """Read splits and classes from the folders; what is left of a path stays for the text."""
     items = tree.gathered.items
-    shared = _shared([_folders(name) for name, item in items.items() if item.picture] or list(map(_folders, items)))
+    shared = _shared([_folders(name) for name, item in items.items() if item.image] or list(map(_folders, items)))
     tree.folders = {name: _folders(name)[len(shared) :] for name in items}
     tops = {folders[0] for folders in tree.folders.values() if folders}
     if tops and all(map(split_named, tops)) and all(tree.folders.values()):
@@ -201,3 +211,87 @@ def _type_metadata(tree: ImageTree, origin: str) -> None:
     tree.gathered.problems += problems
     for item, metadata in zip(list(items.values()), typed, strict=True):
         items[item.id] = replace(item, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """What a file beside an image says.
+
+    Attributes:
+        texts: captions, cleaned.
+        label: its class, where it names one.
+        metadata: what else it says.
+    """
+
+    texts: tuple[str, ...] = ()
+    label: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def is_text_name(name: str) -> bool:
+    """Whether a file's name ends like that of a text."""
+    return name.lower().endswith(_TEXT_SUFFIXES)
+
+
+def is_document_name(name: str) -> bool:
+    """Whether a file by its name tells of the whole folder, as a README does."""
+    return PurePosixPath(name.lower()).stem in _DOCUMENTS
+
+
+def image_of_text(name: str, images: Mapping[str, str]) -> str | None:
+    """The image beside which a text lies: of `x.txt` or `x.jpg.txt` that is `x.jpg`.
+
+    Args:
+        name: of the text's file.
+        images: the images' names by their names without endings, and by themselves.
+    """
+    return images.get(PurePosixPath(name).with_suffix("").as_posix())
+
+
+def read_sidecar(source: MediaSource, name: str, encoding: str | None) -> Sidecar:
+    """Read a text file, or a JSON file of which the fields are told apart by their names.
+
+    Raises:
+        RefusedNameError: when it cannot be read or says nothing; the message is the reason.
+    """
+    place = source.locate(name)
+    if place.size > _MOST_BYTES:
+        raise RefusedNameError(f"has {place.size:,} bytes, too many for the text of an image")
+    try:
+        content = "".join(decode_lines(name, source.read(place), encoding).lines)
+    except OSError as error:
+        raise RefusedNameError(f"cannot be read ({error.strerror or error})") from None
+    if name.lower().endswith(".json"):
+        return _from_json(content)
+    text = clean_text(content)
+    if not text:
+        raise RefusedNameError("is empty")
+    return Sidecar((text,))
+
+
+def _from_json(content: str) -> Sidecar:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RefusedNameError(f"is not valid JSON ({error})") from None
+    if not isinstance(value, dict):
+        value = {"text": value}
+    texts: list[str] = []
+    used: set[str] = set()
+    parts: tuple[Part, ...] = ("title", "text", "tags")
+    for part in parts:
+        named = [key for key in value if name_strength(part, key) == 3 and not isinstance(value[key], dict)]
+        for key in sorted(named, key=lambda key: name_rank(part, key))[:1]:
+            used.add(key)
+            texts += _cleaned(values_of(value[key]))
+    label_keys = [key for key in value if key not in used and name_strength("label", key) == 3]
+    label = value[label_keys[0]] if label_keys and not isinstance(value[label_keys[0]], dict) else None
+    used |= set(label_keys[:1])
+    if not texts and label is None:
+        raise RefusedNameError("holds no field such as 'text' or 'caption'")
+    rest = {key: each for key, each in value.items() if key not in used and not is_empty(each)}
+    return Sidecar(tuple(dict.fromkeys(texts)), label, rest)
+
+
+def _cleaned(values: Iterable[Any]) -> list[str]:
+    return [text for value in values if (text := clean_text(str(value)))]

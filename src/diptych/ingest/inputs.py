@@ -11,11 +11,10 @@ from diptych.data.table_files import is_table_name, parse_table, read_table
 from diptych.data.tables import Problem, Row, Table
 from diptych.ingest.column_content import image_names, is_empty, looks_like_image, spread
 from diptych.ingest.columns import NO_COLUMN, Columns, ColumnUse, choose_columns
-from diptych.ingest.file_names import texts_of_names
-from diptych.ingest.header_names import name_strength
-from diptych.ingest.image_finding import ImageFinder
+from diptych.ingest.image_finder import ImageFinder
 from diptych.ingest.image_tree import read_image_tree
 from diptych.ingest.items import Gathering, gather_items, with_texts
+from diptych.ingest.names import name_strength, texts_of_names
 from diptych.ingest.options import IngestOptions
 from diptych.media import MediaSource, is_image_name, open_source
 
@@ -80,7 +79,7 @@ def _from_table(table: Table, options: IngestOptions, finder: ImageFinder) -> In
 
 def _name_items(gathered: Gathering) -> list[ColumnUse]:
     """Give items of a table without texts the words of their images' names."""
-    named = [item.picture or "" for item in gathered.items.values()]
+    named = [item.image or "" for item in gathered.items.values()]
     texts = texts_of_names(named, [()] * len(named))
     count = with_texts(gathered, dict(zip(gathered.items, texts, strict=True)))
     if not count:
@@ -141,7 +140,7 @@ def _from_table_inside(source: MediaSource, options: IngestOptions) -> Input | N
 
 def _share(found: Input) -> float:
     """The share of items whose images are there."""
-    named = [[item.picture] for item in found.gathered.items.values() if item.picture is not None]
+    named = [[item.image] for item in found.gathered.items.values() if item.image is not None]
     return found.finder.share_found(spread(named, _TRIED))
 
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from diptych.data.tables import Problem, Row, Table
 from diptych.features import clean_text
 from diptych.ingest.column_content import image_names, is_address, values_of
 from diptych.ingest.columns import Columns
-from diptych.ingest.image_finding import ImageFinder
+from diptych.ingest.image_finder import ImageFinder
 from diptych.ingest.metadata import kept_name, typed_columns
+from diptych.ingest.options import Captions
 from diptych.media import RefusedNameError
 
-Captions = Literal["join", "first", "each"]
 ALL_COLUMNS = "all"
 """What a user writes to drop every column that is no part of an item."""
 
@@ -27,7 +27,7 @@ class Item:
         id: unique in the dataset.
         document: items of one document are partners of each other.
         where: the line it came from, for reports.
-        picture: the image's path below the root or its name in the archive, as written.
+        image: its image's path below the root or its name in the archive, as written.
         texts: its captions, cleaned; one at most once `caption_items` has been through.
         label: the label's cell: a name, a number, or several.
         split: the split as it stood in the table.
@@ -37,7 +37,7 @@ class Item:
     id: str
     document: str
     where: str
-    picture: str | None = None
+    image: str | None = None
     texts: tuple[str, ...] = ()
     label: Any = None
     split: str | None = None
@@ -71,7 +71,7 @@ def gather_items(
     for row in table.rows:
         item, more = _item(row, columns, kept, finder, table.place(row))
         further += more
-        if item.picture is None and not item.texts:
+        if item.image is None and not item.texts:
             gathered.problems.append(Problem("row", item.where, "has neither an image nor a text"))
         elif item.id not in gathered.items:
             gathered.items[item.id] = item
@@ -93,7 +93,7 @@ def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\
     Args:
         items: as gathered.
         captions: "join" makes one text of them, "first" drops the others, "each" makes an item of each, the first of
-            which has the picture; all are of one document.
+            which has the image; all are of one document.
         separator: what stands between joined captions.
     """
     result: list[Item] = []
@@ -101,7 +101,7 @@ def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\
         if captions == "each" and len(item.texts) > 1:
             result.append(replace(item, id=f"{item.id}#1", texts=item.texts[:1]))
             for number, text in enumerate(item.texts[1:], start=2):
-                result.append(replace(item, id=f"{item.id}#{number}", texts=(text,), picture=None))
+                result.append(replace(item, id=f"{item.id}#{number}", texts=(text,), image=None))
         elif captions == "first":
             result.append(replace(item, texts=item.texts[:1]))
         else:
@@ -150,14 +150,14 @@ def _item(
 ) -> tuple[Item, int]:
     """The item of a row, and how many more images the row names."""
     names = image_names(row.cells.get(columns.image or ""))
-    picture = _text(_first_there(names, finder))
+    image = _text(_first_there(names, finder))
     given = _text(row.cells.get(columns.id or ""))
-    name = given or picture or f"row-{row.number}"
+    name = given or image or f"row-{row.number}"
     item = Item(
         id=name,
         document=name,
         where=where,
-        picture=picture,
+        image=image,
         texts=_texts([row.cells.get(column) for column in columns.texts]),
         label=_label(row.cells.get(columns.label or ""), columns.label_levels),
         split=_text(row.cells.get(columns.split or "")),
@@ -180,7 +180,7 @@ def _first_there(names: Sequence[str], finder: ImageFinder | None) -> str | None
 def _merge(gathered: Gathering, item: Item) -> None:
     """Add a row's captions to the item that is there."""
     first = gathered.items[item.id]
-    if item.picture is not None and first.picture is not None and item.picture != first.picture:
+    if item.image is not None and first.image is not None and item.image != first.image:
         reason = f"has the id '{item.id}' of {first.where} but another image"
         gathered.problems.append(Problem("row", item.where, reason))
         return
@@ -190,7 +190,7 @@ def _merge(gathered: Gathering, item: Item) -> None:
             gathered.problems.append(Problem("note", item.where, reason))
     gathered.items[item.id] = replace(
         first,
-        picture=first.picture or item.picture,
+        image=first.image or item.image,
         texts=(*first.texts, *(text for text in item.texts if text not in first.texts)),
         label=item.label if first.label is None else first.label,
         split=first.split or item.split,

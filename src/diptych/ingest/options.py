@@ -1,15 +1,48 @@
-"""What a user decides about an ingest."""
+"""What a user decides about an ingest, and whether it can be done: options, packages, and room for the result."""
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from diptych.features import DEFAULT_FEATURES
-from diptych.ingest.items import Captions
-from diptych.ingest.splitting import SplitShares
+from diptych._core.errors import ConfigError, DataError
+from diptych.features import DEFAULT_FEATURES, check_available
 
+Captions = Literal["join", "first", "each"]
 OnBroken = Literal["skip", "fatal"]
+
+_BYTES_AN_ITEM = 24_000
+"""Rows of both modalities, kept in the work folder and in the dataset at the same time."""
+
+_LEAST_ROOM = 50 * 2**20
+
+
+@dataclass(frozen=True)
+class SplitShares:
+    """The shares of a drawn split."""
+
+    train: float = 0.7
+    val: float = 0.1
+    test: float = 0.2
+
+    @classmethod
+    def parse(cls, text: str) -> "SplitShares":
+        """Read shares as a user writes them.
+
+        >>> SplitShares.parse("80,10,10")
+        SplitShares(train=0.8, val=0.1, test=0.1)
+        """
+        try:
+            shares = [float(part) for part in text.split(",")]
+        except ValueError:
+            shares = []
+        if len(shares) != 3 or min(shares) < 0 or not shares[0] or not 0 < sum(shares) < float("inf"):
+            raise ConfigError(
+                f"the split's shares are '{text}'; write three for train, val and test, such as 70,10,20."
+            )
+        return cls(*(share / sum(shares) for share in shares))
 
 
 @dataclass(frozen=True)
@@ -20,7 +53,7 @@ class IngestOptions:
         pairs: a CSV, TSV, JSON, JSON lines or Parquet table, or a folder or an archive of images, with or without one.
         out: the dataset's folder.
         images: the folder, tar or zip with the images; None for the table's own folder or an archive beside it.
-        features: the features of each medium as a user writes them; several are put side by side with "+".
+        features: the features of images and of texts as a user writes them; several are put side by side with "+".
         columns: which column holds the "image", "text" (or several), "label", "split" or "id", where it is not to be
             guessed; "-" for none.
         drop_columns: other columns that are not kept as metadata; "all" for every one.
@@ -32,10 +65,10 @@ class IngestOptions:
         name: what to call the dataset; the folder's name by default.
         encoding: of the table, where it is not UTF-8.
         seed: of all that is drawn.
-        fit_pictures: how many training pictures features learn from at most; the sample is drawn.
-        max_pixels: of one picture.
-        max_bytes: of one picture's file.
-        on_broken: whether a broken picture is skipped or ends the work.
+        fit_images: how many training images features learn from at most; the sample is drawn.
+        max_pixels: of one image.
+        max_bytes: of one image's file.
+        on_broken: whether a broken image is skipped or ends the work.
         overwrite: whether a dataset that is there may be replaced.
         reuse: whether rows that earlier ingests extracted of the same content are taken from the cache.
         about: what else `dataset.json` is to say of the source, such as a citation.
@@ -55,10 +88,54 @@ class IngestOptions:
     name: str | None = None
     encoding: str | None = None
     seed: int = 0
-    fit_pictures: int = 2000
+    fit_images: int = 2000
     max_pixels: int = 100_000_000
     max_bytes: int = 200 * 2**20
     on_broken: OnBroken = "skip"
     overwrite: bool = False
     reuse: bool = True
     about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_options(options: IngestOptions) -> None:
+    """Refuse options that make no sense, features whose packages are missing, and a place nobody may write to.
+
+    Raises:
+        ConfigError: naming the option, or the package and how to install it.
+        DataError: when the dataset's folder cannot be made.
+    """
+    if options.pipeline is None:
+        for medium, written in options.features.items():
+            check_available(medium, written)
+    for name in ("fit_images", "max_pixels", "max_bytes"):
+        if getattr(options, name) < 1:
+            raise ConfigError(f"{name} is {getattr(options, name)}; it must be at least 1.")
+    place = _nearest(options.out)
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise DataError(f"{options.out} cannot be made, since {place} cannot be written to; choose another folder.")
+
+
+def check_room(out: Path, items: int) -> None:
+    """Refuse a disk that is too full for a dataset of so many items.
+
+    Raises:
+        DataError: naming the room there is and the room that is needed.
+    """
+    needed = _LEAST_ROOM + items * _BYTES_AN_ITEM
+    try:
+        free = shutil.disk_usage(_nearest(out)).free
+    except OSError:
+        return  # a file system that does not tell
+    if free < needed:
+        raise DataError(
+            f"{out} needs about {needed / 1e9:.1f} GB for {items:,} items, and {free / 1e9:.1f} GB are free; make room "
+            "or choose another folder."
+        )
+
+
+def _nearest(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that is there."""
+    place = path.resolve()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return place

@@ -9,15 +9,14 @@ import numpy as np
 from diptych._core.arrays import Integers
 from diptych._core.errors import DataError
 from diptych.data.labels import LabelColumn, read_labels
+from diptych.data.splits import split_named, stratified_split
 from diptych.data.tables import Problem
 from diptych.data.writing import check_target
-from diptych.ingest.checking import check_options, check_room
 from diptych.ingest.columns import Columns, ColumnUse
-from diptych.ingest.image_finding import ImageFinder, OnTheWebError
+from diptych.ingest.image_finder import ImageFinder, OnTheWebError
 from diptych.ingest.inputs import Input, read_input
 from diptych.ingest.items import Gathering, Item, caption_items
-from diptych.ingest.options import IngestOptions
-from diptych.ingest.splitting import assign_splits
+from diptych.ingest.options import IngestOptions, SplitShares, check_options, check_room
 from diptych.media import Place, RefusedNameError, open_source
 
 _NO_LABEL = ("-1", "-1.0")
@@ -109,7 +108,7 @@ def _plan(options: IngestOptions, found: Input) -> Plan:
     splits = assign_splits(items, labels.names, options.split_shares, options.seed)
     places, place_of_item, refused, on_the_web = _locate(items, found.finder)
     refused += [Problem("note", name, f"{reason}; passed over") for name, reason in source.refused()]
-    wanted = sum(item.picture is not None for item in items)
+    wanted = sum(item.image is not None for item in items)
     if wanted and not places and on_the_web < wanted:
         raise DataError(f"none of the {wanted} images is in {source.path}; the first, {refused[0]}. Is --images right?")
     if not places and not any(item.texts for item in items):
@@ -159,13 +158,13 @@ def _locate(items: Sequence[Item], finder: ImageFinder) -> tuple[list[Place], In
     on_the_web = 0
     for item in items:
         name_of_item.append(None)
-        if item.picture is None:
+        if item.image is None:
             continue
         try:
-            place = finder.find(item.picture)
+            place = finder.find(item.image)
         except RefusedNameError as reason:
             on_the_web += isinstance(reason, OnTheWebError)
-            problems.append(Problem("picture", item.picture, str(reason)))
+            problems.append(Problem("picture", item.image, str(reason)))
             continue
         found[place.name] = place
         name_of_item[-1] = place.name
@@ -173,3 +172,38 @@ def _locate(items: Sequence[Item], finder: ImageFinder) -> tuple[list[Place], In
     number = {place.name: position for position, place in enumerate(places)}
     numbers = np.array([-1 if name is None else number[name] for name in name_of_item], dtype=np.int64)
     return places, numbers, problems, on_the_web
+
+
+def assign_splits(
+    items: Sequence[Item], labels: Sequence[Sequence[str]], shares: SplitShares | None, seed: int
+) -> list[str]:
+    """The split of each item: the given one, or one drawn with the same shares in every class.
+
+    Items of one document stay together. Where splits are given, an item without one is a training item, and a word
+    that means no split is an error; shares that a user states set the given splits aside.
+
+    Args:
+        items: the items.
+        labels: the class names of each; the first decides where a drawn split is balanced.
+        shares: of a drawn split; None to use the given splits where there are any.
+        seed: of the draw.
+    """
+    if shares is None and any(item.split is not None for item in items):
+        return [_given(item) for item in items]
+    shares = shares or SplitShares()
+    documents = {item.document: names[0] if names else None for item, names in zip(items, labels, strict=True)}
+    drawn = stratified_split(list(documents.values()), seed, shares.val, shares.test)
+    split_of = dict(zip(documents, drawn.tolist(), strict=True))
+    return [split_of[item.document] for item in items]
+
+
+def _given(item: Item) -> str:
+    if item.split is None:
+        return "train"
+    split = split_named(item.split)
+    if split is None:
+        raise DataError(
+            f"{item.where} has the split '{item.split}'; write train, val or test, name another column with "
+            "--split-column (- for none), or draw splits with --split-shares."
+        )
+    return split

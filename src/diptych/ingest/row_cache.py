@@ -1,29 +1,31 @@
-"""Rows that were extracted before, found again by the content of their items: only new items cost time.
+"""A cache of rows that were extracted before, found by the content of their items: only new items cost time.
 
-Rows lie in one SQLite file for each fitted feature, below `$DIPTYCH_CACHE/rows`. A file's name is a hash of the feature
-with all it learned, of its code and of the libraries it uses, and a row's key is a hash of the item's bytes: a row that
-is found is the row that would be computed, to the bit.
+Rows lie in one SQLite file for each fitted feature extractor, below `$DIPTYCH_CACHE/rows`. A file's name is a hash of
+the extractor with all it learned, of its code and of the libraries it uses, and a row's key is a hash of the item's
+bytes: a row that is found is the row that would be computed, to the bit.
 """
 
 import contextlib
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diptych import features
-from diptych._core.arrays import Singles
+from diptych._core.arrays import Features, Singles
 from diptych._core.code_version import code_version
 from diptych._core.files import default_cache_root
 from diptych._core.state import pack
 from diptych._core.state_folder import hash_state, to_weights, versions
 from diptych.data.fingerprint import hash_records
-from diptych.features import Extractor
+from diptych.data.modality import Kind
+from diptych.features import Block, Extractor, FittedModality
+from diptych.features.composition import ComposedExtractor
 from diptych.features.contract import width
 
 LIMIT_VARIABLE = "DIPTYCH_ROW_CACHE_GB"
@@ -63,15 +65,6 @@ def feature_fingerprint(extractor: Extractor[Any], *modules: str) -> str:
     state, arrays = pack(extractor)
     code = [code_version(module) for module in (type(extractor).__module__, *modules)]
     return hash_records([hash_state(state, to_weights(arrays)), code, versions(), library_versions()])
-
-
-def features_code() -> str:
-    """One hash of the code of all features, whichever are used."""
-    digest = hashlib.blake2b(digest_size=16)
-    root = Path(features.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
 
 
 def library_versions() -> list[str]:
@@ -179,3 +172,110 @@ def trim(folder: Path | None) -> None:
 def _with_logs(path: Path) -> Iterator[Path]:
     """A database's file and those that SQLite writes beside it."""
     return (each for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if each.exists())
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """An item with its key.
+
+    Attributes:
+        key: a hash of its content.
+        value: the item, decoded; None where every row of it is known.
+    """
+
+    key: bytes
+    value: Any
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the item in memory."""
+        return int(getattr(self.value, "nbytes", 0))
+
+
+@dataclass(frozen=True)
+class _FromCache:
+    """A fitted feature extractor that reads keyed items and takes known rows from its cache."""
+
+    inner: Extractor[Any]
+    cache: RowCache
+
+    @property
+    def kind(self) -> Kind:
+        return self.inner.kind
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.inner.blocks
+
+    def __call__(self, items: Sequence[Keyed]) -> Features:
+        missing = {item.key: item.value for item in items if not self.cache.has(item.key)}
+        new: dict[bytes, Singles] = {}
+        if missing:  # else the network, which takes seconds to load, need not be
+            made = np.asarray(self.inner(list(missing.values())), dtype=np.float32)
+            self.cache.put(list(missing), made)
+            new = dict(zip(missing, made, strict=True))
+        rows = [new[item.key] if item.key in new else self.cache.take(item.key) for item in items]
+        self.cache.forget_held()
+        return np.stack(rows) if rows else np.empty((0, width(self.blocks)), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """A fitted feature extractor that reads keyed items and computes every row."""
+
+    inner: Extractor[Any]
+
+    @property
+    def kind(self) -> Kind:
+        return self.inner.kind
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.inner.blocks
+
+    def __call__(self, items: Sequence[Keyed]) -> Features:
+        return self.inner([item.value for item in items])
+
+
+class CachedExtractor:
+    """One modality's fitted feature extractor whose parts take known rows from the cache.
+
+    The rows of every part that describes images are kept; of those that describe texts only encoders' are, since
+    counting words costs less than looking them up, and what a vocabulary learned changes with every new text.
+
+    Attributes:
+        extractor: reads `Keyed` items.
+    """
+
+    def __init__(self, part: FittedModality, folder: Path | None) -> None:
+        self._caches: list[RowCache] = []
+        self._computes = False
+        self.extractor = self._wrapped(part.extractor, part.medium, folder)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether some part's rows are kept."""
+        return bool(self._caches)
+
+    def knows(self, key: bytes) -> bool:
+        """Whether no part needs the item itself."""
+        return not self._computes and all(cache.has(key) for cache in self._caches)
+
+    def keyed(self, key: bytes, read: Callable[[], Any]) -> Keyed:
+        """An item by its key, read only if its rows are not known."""
+        return Keyed(key, None if self.knows(key) else read())
+
+    def close(self) -> None:
+        """Close the caches."""
+        for cache in self._caches:
+            cache.close()
+
+    def _wrapped(self, extractor: Extractor[Any], medium: str, folder: Path | None) -> Extractor[Any]:
+        if isinstance(extractor, ComposedExtractor):
+            return replace(extractor, parts=tuple(self._wrapped(part, medium, folder) for part in extractor.parts))
+        if extractor.kind != "dense" or (medium == "text" and not getattr(extractor, "encodes", False)):
+            self._computes = True
+            return _Computed(extractor)
+        modules = ("diptych.media.decoding",) if medium == "image" else ()
+        self._caches.append(cache_of(extractor, folder, *modules))
+        return _FromCache(extractor, self._caches[-1])

@@ -7,13 +7,11 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
 from diptych.features import load_pipeline, save_pipeline
-from diptych.ingest.assembling import assemble
-from diptych.ingest.extraction import extract, units_of
-from diptych.ingest.fitting import find_pipeline, fit_features
+from diptych.ingest.assemble import IngestReport, assemble
+from diptych.ingest.extract import extract, find_pipeline, fit_features, units_of
 from diptych.ingest.items import Gathering
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.plan import Plan, plan_ingest
-from diptych.ingest.report import IngestReport
 from diptych.ingest.work_folder import work_folder
 
 
@@ -42,7 +40,7 @@ def ingest(
     progress: Progress = silent,
     planned: Callable[[Plan], None] = lambda plan: None,
 ) -> Ingested:
-    """Make a dataset of pictures and texts.
+    """Make a dataset of images and texts.
 
     The features are fitted on training items alone, then extracted for all. What is done is kept in a folder beside
     the target until the dataset is whole; the same call goes on from there, and its result is the same to the byte,

@@ -1,8 +1,8 @@
-"""Describe everything in parallel processes, shard by shard; shards that are there already are not made again."""
+"""Describe everything in parallel processes, shard by shard."""
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -16,11 +16,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from diptych._core.errors import DataError
 from diptych._core.processes import end_pool, interrupts_held_back, roomy_allocator, settle_worker
 from diptych.features import load_pipeline
-from diptych.ingest.describing import Broken, describe
-from diptych.ingest.reusing import Keyed, Reuse
-from diptych.ingest.row_cache import content_key
-from diptych.ingest.shards import shard_path, write_shard
-from diptych.media import Place, reopen_source
+from diptych.ingest.describe import Broken, ImageReader, describe
+from diptych.ingest.row_cache import CachedExtractor, Keyed, content_key
+from diptych.ingest.work_folder import shard_path, write_shard
+from diptych.media import reopen_source
 
 _AHEAD = 2
 """Tasks that wait for each worker, so that none is idle and few are in memory."""
@@ -65,59 +64,46 @@ class Worker:
         self._setting = setting
         self._pipeline = load_pipeline(setting.pipeline)
         self._source = reopen_source(setting.source, setting.source_kind)
-        self._reuse: dict[str, Reuse] = {}
+        self._images = ImageReader(self._source, setting.max_pixels, setting.max_bytes)
+        self._extractors: dict[str, CachedExtractor] = {}
 
     def __call__(self, task: Task) -> int:
         """Make a shard and write it; returns how many of its units were known already."""
-        part, reuse = self._pipeline.of(task.modality), self._reuse_of(task.modality)
+        extractor = self._extractor(task.modality)
+        is_image = self._pipeline.of(task.modality).medium == "image"
         known = 0
-        read = self._reader(part.medium)
 
         def keyed(unit: Any) -> Keyed | Broken:  # noqa: ANN401 - a place or a text
             nonlocal known
-            item = read(unit, reuse)
+            if is_image:
+                item = self._images.read_keyed(unit, extractor)
+            else:
+                item = extractor.keyed(_text_key(unit), lambda: unit)
             known += isinstance(item, Keyed) and item.value is None
             return item
 
         with threadpool_limits(1):
-            shard = describe(reuse.extractor, task.units, keyed)
+            shard = describe(extractor.extractor, task.units, keyed)
         write_shard(shard_path(self._setting.shards, task.modality, task.number), shard)
         return known
 
     def is_quick(self, task: Task) -> bool:
         """Whether a shard takes less time than starting a process: all is known, or words are merely counted."""
-        medium, reuse = self._pipeline.of(task.modality).medium, self._reuse_of(task.modality)
-        if medium != "image":
-            return not reuse.keeps or all(reuse.knows(_text_key(text)) for text in task.units)
-        return reuse.keeps and all(self._is_known(place, reuse) for place in task.units)
-
-    def _is_known(self, place: Place, reuse: Reuse) -> bool:
-        try:
-            if place.size > self._setting.max_bytes or self._source.peek(place, 1) is None:
-                return False
-            return reuse.knows(content_key(self._source.read(place), self._setting.max_pixels))
-        except OSError:
-            return False
-
-    def _reuse_of(self, modality: str) -> Reuse:
-        if modality not in self._reuse:
-            self._reuse[modality] = Reuse(self._pipeline.of(modality), self._setting.cache)
-        return self._reuse[modality]
+        extractor = self._extractor(task.modality)
+        if self._pipeline.of(task.modality).medium != "image":
+            return not extractor.keeps or all(extractor.knows(_text_key(text)) for text in task.units)
+        return extractor.keeps and all(self._images.is_known(place, extractor) for place in task.units)
 
     def close(self) -> None:
         """Close the images' source and the caches."""
         self._source.close()
-        for reuse in self._reuse.values():
-            reuse.close()
+        for extractor in self._extractors.values():
+            extractor.close()
 
-    def _reader(self, medium: str) -> Callable[[Any, Reuse], Keyed | Broken]:
-        if medium != "image":
-            return lambda text, reuse: reuse.keyed(_text_key(text), lambda: text)
-        from diptych.ingest.picture_reading import read_keyed_picture
-        from diptych.media.decoding import Limits
-
-        limits = Limits(self._setting.max_pixels, self._setting.max_bytes)
-        return lambda place, reuse: read_keyed_picture(self._source, place, limits, reuse)
+    def _extractor(self, modality: str) -> CachedExtractor:
+        if modality not in self._extractors:
+            self._extractors[modality] = CachedExtractor(self._pipeline.of(modality), self._setting.cache)
+        return self._extractors[modality]
 
 
 def _text_key(text: str) -> bytes:

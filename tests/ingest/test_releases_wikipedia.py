@@ -1,4 +1,4 @@
-"""The raw Wikipedia release, imitated: the real lists with made-up articles and pictures."""
+"""The raw Wikipedia release, imitated: the real lists with made-up articles and images."""
 
 import shutil
 from collections import Counter
@@ -9,10 +9,10 @@ import pytest
 
 from diptych._core.errors import DataError
 from diptych.ingest.releases import import_wikipedia_raw, read_wikipedia_raw
-from ingest.pictures import encoded, noise
-from ingest.releases.imitations import CLASSES, write_wikipedia
+from ingest.images import encoded, noise
+from ingest.imitations import CLASSES, write_wikipedia
 
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "wikipedia"
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "wikipedia"
 FEATURES = {"image": "colour-moments", "text": "bow:12"}
 
 
@@ -25,7 +25,7 @@ def texts_of(dataset):
     return dict(zip(dataset.ids, dataset.items.column("text").to_pylist(), strict=True))
 
 
-def test_pictures_articles_classes_and_splits(release, tmp_path) -> None:
+def test_images_articles_classes_and_splits(release, tmp_path) -> None:
     np.save(release / "val_test_permutation.npy", np.array([5, 0, 1, 2, 3, 4]))
     dataset = read_wikipedia_raw(release, tmp_path / "d", features=FEATURES).ingest().dataset
     assert dataset.classes == CLASSES
@@ -110,4 +110,4 @@ def test_the_real_lists_give_the_paper_s_splits(tmp_path) -> None:
     assert release.gathered is not None
     items = list(release.gathered.items.values())
     assert Counter(item.split for item in items) == {"train": 2_173, "val": 231, "test": 462}
-    assert (items[0].picture, items[0].texts, items[0].label) == (f"media/{image}.jpg", ("words",), "media")
+    assert (items[0].image, items[0].texts, items[0].label) == (f"media/{image}.jpg", ("words",), "media")

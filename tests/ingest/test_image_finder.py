@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from diptych.ingest.image_finding import ImageFinder, OnTheWebError
+from diptych.ingest.image_finder import ImageFinder, OnTheWebError
 from diptych.media import RefusedNameError, open_source
 
 FILES = ("a.jpg", "deep/b.PNG", "deep/c d.webp", "other/same.jpg", "deep/same.jpg", "deep/icon.svg", "notes.txt")
@@ -12,7 +12,7 @@ FILES = ("a.jpg", "deep/b.PNG", "deep/c d.webp", "other/same.jpg", "deep/same.jp
 
 @pytest.fixture(params=["folder", "zip"])
 def finder(request, tmp_path):
-    root = tmp_path / "pictures"
+    root = tmp_path / "images"
     for name in FILES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)

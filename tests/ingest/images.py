@@ -1,4 +1,4 @@
-"""Tiny pictures for tests."""
+"""Tiny images for tests."""
 
 import io
 
@@ -9,7 +9,7 @@ from diptych._core.seeding import generator
 
 
 def noise(name, side=24) -> Image.Image:
-    """A picture of its own for every name."""
+    """An image of its own for every name."""
     return Image.fromarray(generator(0, "picture", str(name)).integers(0, 256, (side, side, 3), dtype=np.uint8))
 
 

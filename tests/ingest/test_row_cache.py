@@ -12,7 +12,7 @@ from diptych.features.image.visual_words import VisualWords
 from diptych.ingest import ingest
 from diptych.ingest.row_cache import RowCache, cache_limit, content_key, trim
 from ingest.conftest import write_pairs
-from ingest.pictures import png
+from ingest.images import png
 
 pytestmark = pytest.mark.usefixtures("small_shards")
 
@@ -31,9 +31,9 @@ def described(monkeypatch):
     count = []
     describe = ColourMoments.describe
 
-    def counted(self, picture):
+    def counted(self, image):
         count.append(1)
-        return describe(self, picture)
+        return describe(self, image)
 
     monkeypatch.setattr(ColourMoments, "describe", counted)
     return count

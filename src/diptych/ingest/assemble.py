@@ -1,9 +1,9 @@
-"""Put shards together to a dataset."""
+"""Assemble the dataset from the shards."""
 
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,47 @@ from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, write_json
 from diptych.data import Dataset, Draft, ModalityRows, write_dataset
 from diptych.data.dataset import PIPELINE_FOLDER
-from diptych.data.tables import Problem
+from diptych.data.tables import Problem, ProblemKind
 from diptych.features import Pipeline
 from diptych.features.contract import width
-from diptych.ingest.describing import stacked
-from diptych.ingest.extraction import Units
+from diptych.ingest.describe import stacked
+from diptych.ingest.extract import Units
 from diptych.ingest.plan import Plan
-from diptych.ingest.report import IngestReport
-from diptych.ingest.shards import read_shard, shard_path
-from diptych.ingest.work_folder import WorkFolder
+from diptych.ingest.work_folder import WorkFolder, read_shard, shard_path
 
 REPORT_FILE = "ingest-report.json"
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What came of an ingest; the same inputs give the same report.
+
+    Attributes:
+        items: how many items the dataset holds; several captions of one image count once.
+        with_modality: how many of them have each modality.
+        columns: which column was read as what.
+        problems: all that was left out or read with doubt, in order.
+    """
+
+    items: int
+    with_modality: dict[str, int]
+    columns: dict[str, str | None]
+    problems: Sequence[Problem]
+
+    def count(self, kind: ProblemKind) -> int:
+        """How many problems there are of a kind."""
+        return sum(problem.kind == kind for problem in self.problems)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as it is written beside the dataset."""
+        return {
+            "items": self.items,
+            "with_modality": self.with_modality,
+            "columns": self.columns,
+            "broken_pictures": self.count("picture"),
+            "skipped_rows": self.count("row"),
+            "problems": [asdict(problem) for problem in self.problems],
+        }
 
 
 @dataclass(frozen=True)
@@ -144,8 +174,8 @@ def _draft(plan: Plan, kept: Integers, present: dict[str, Booleans]) -> Draft:
     items = [plan.items[number] for number in kept]
     labels = [plan.labels[number] for number in kept]
     used = {name for names in labels for name in names}
-    has_picture = present.get("image", np.zeros(len(plan.items), dtype=np.bool_))
-    pictures = [plan.places[plan.place_of_item[n]].name if has_picture[n] else None for n in kept]
+    has_image = present.get("image", np.zeros(len(plan.items), dtype=np.bool_))
+    images = [plan.places[plan.place_of_item[n]].name if has_image[n] else None for n in kept]
     others = {
         name: [item.metadata.get(name) for item in items]
         for name in dict.fromkeys(name for item in plan.items for name in item.metadata)
@@ -158,14 +188,14 @@ def _draft(plan: Plan, kept: Integers, present: dict[str, Booleans]) -> Draft:
         classes=[name for name in plan.classes if name in used],
         modalities={},
         documents=[item.document for item in items],
-        metadata={"media": pictures, "text": [item.texts[0] if item.texts else None for item in items], **others},
+        metadata={"media": images, "text": [item.texts[0] if item.texts else None for item in items], **others},
         source=_source(plan),
         origin=options.pairs.name,
     )
 
 
 def _source(plan: Plan) -> dict[str, Any]:
-    """Where everything came from, so that pictures can be shown later."""
+    """Where everything came from, so that images can be shown later."""
     options = plan.options
     return {
         "importer": "ingest",

@@ -1,12 +1,12 @@
 """Small imitations of releases."""
 
-from ingest.pictures import encoded, noise
+from ingest.images import encoded, noise
 
 CLASSES = ("art", "biology")
 
 
 def write_wikipedia(folder, train=8, test=6):
-    """A small release: two classes, an article and a picture for each document."""
+    """A small release: two classes, an article and an image for each document."""
     (folder / "texts").mkdir(parents=True)
     (folder / "categories.list").write_text("\n".join(CLASSES) + "\n")
     for part, count in (("train", train), ("test", test)):
@@ -19,8 +19,8 @@ def write_wikipedia(folder, train=8, test=6):
                 f"The {CLASSES[code]} of caf\u00e9s &amp; gardens, number{number}.\n</text>\n</document>\n"
             )
             (folder / "texts" / f"{text}.xml").write_text(article, encoding="utf-8")
-            picture = folder / "images" / CLASSES[code] / f"{image}.jpg"
-            picture.parent.mkdir(parents=True, exist_ok=True)
-            picture.write_bytes(encoded(noise(image), "JPEG"))
+            file = folder / "images" / CLASSES[code] / f"{image}.jpg"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(encoded(noise(image), "JPEG"))
         (folder / f"{part}set_txt_img_cat.list").write_text("".join(lines))
     return folder

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from diptych._core.errors import ConfigError
-from diptych.ingest.describing import Broken, describe
-from diptych.ingest.shards import Shard, read_shard, write_shard
+from diptych.ingest.describe import Broken, describe
+from diptych.ingest.work_folder import Shard, read_shard, write_shard
 
 
 class Lengths:
@@ -47,7 +47,7 @@ def test_values_that_are_not_finite_are_broken() -> None:
 
 
 def test_large_items_come_in_small_batches(monkeypatch) -> None:
-    monkeypatch.setattr("diptych.ingest.describing._BATCH_BYTES", 100)
+    monkeypatch.setattr("diptych.ingest.describe._BATCH_BYTES", 100)
 
     class Sums:
         def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from diptych.ingest.file_names import text_of_name, texts_of_names
+from diptych.ingest.names import text_of_name, texts_of_names
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_what_the_result_depends_on_is_in_the_key(options, tmp_path) -> None:
         key(seed=1),
         key(captions="first"),
         key(max_pixels=5),
-        key(fit_pictures=3),
+        key(fit_images=3),
         key(features={"image": "gist", "text": "bow:12"}),
         inputs_key(plan_ingest(options), "another pipeline"),
     ]

@@ -8,8 +8,8 @@ from typing import Any
 from diptych.data.splits import split_named
 from diptych.data.tables import Table
 from diptych.ingest.column_content import ColumnContent, image_names, is_empty, spread, values_of
-from diptych.ingest.header_names import name_rank, name_strength, names_no_class, words_of
-from diptych.ingest.image_finding import ImageFinder
+from diptych.ingest.image_finder import ImageFinder
+from diptych.ingest.names import name_rank, name_strength, names_no_class, words_of
 
 _LOOKED_UP = 40
 _FEW_FOUND = 0.05

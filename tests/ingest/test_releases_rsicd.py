@@ -14,9 +14,9 @@ from diptych.data import media_of
 from diptych.ingest.plan import plan_ingest
 from diptych.ingest.releases import import_rsicd, read_rsicd
 from ingest.conftest import WORDS
-from ingest.pictures import encoded, noise
+from ingest.images import encoded, noise
 
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "rsicd"
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "rsicd"
 SMALL = {"image_features": "colour-moments", "text_features": "bow:12"}
 NAMES = [*(f"airport_{n}.jpg" for n in range(1, 7)), *(f"bareland_{n}.jpg" for n in range(1, 5)), "00623.jpg"]
 
@@ -40,8 +40,8 @@ def release(tmp_path):
 
 def write_lists(folder, **lists):
     (folder / "txtclasses_rsicd").mkdir()
-    for name, pictures in lists.items():
-        (folder / "txtclasses_rsicd" / f"{name}.txt").write_text("\r\n".join(pictures) + "\r\n")
+    for name, images in lists.items():
+        (folder / "txtclasses_rsicd" / f"{name}.txt").write_text("\r\n".join(images) + "\r\n")
 
 
 def test_classes_in_names_captions_and_splits(release, tmp_path) -> None:
@@ -53,9 +53,9 @@ def test_classes_in_names_captions_and_splits(release, tmp_path) -> None:
     assert Counter(dataset.splits.tolist()) == {"train": 6, "val": 3, "test": 2}
     assert dataset.items.column("text")[0].as_py().count("\n") == 4
     assert dataset.source["release"] == "rsicd" and "Lu" in dataset.source["citation"]
-    with media_of(dataset) as pictures:
+    with media_of(dataset) as images:
         media = dataset.items.column("media").to_pylist()
-        assert pictures.read(pictures.locate(media[0])) == (release / "RSICD_images" / NAMES[0]).read_bytes()
+        assert images.read(images.locate(media[0])) == (release / "RSICD_images" / NAMES[0]).read_bytes()
 
 
 def test_lists_of_classes_count_more_than_names(release, tmp_path) -> None:
@@ -75,7 +75,7 @@ def test_lists_of_classes_count_more_than_names(release, tmp_path) -> None:
 
 @pytest.mark.parametrize("inner", ["", "RSICD_images/"])
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_pictures_in_an_archive(release, tmp_path, inner, kind) -> None:
+def test_images_in_an_archive(release, tmp_path, inner, kind) -> None:
     plain = import_rsicd(release, tmp_path / "plain", **SMALL)
     folder = release / "RSICD_images"
     if kind == "zip":
@@ -110,7 +110,7 @@ def test_what_is_missing_is_named_with_its_source(release, tmp_path) -> None:
     shutil.move(release / "RSICD_images", release / "elsewhere")
     assert "holds no RSICD_images" in refused(release)
     (release / "RSICD_images").mkdir()
-    assert "does not hold the pictures that the release lists ('airport_1.jpg'" in refused(release)
+    assert "does not hold the images that the release lists ('airport_1.jpg'" in refused(release)
     (release / "dataset_rsicd.json").write_text('{"images": [{"imgid": 1}]}')
     assert "entry 0 of 'images' has no 'filename'" in refused(release)
     (release / "dataset_rsicd.json").write_text('{"pictures": []}')

@@ -1,0 +1,221 @@
+"""Fit the features on training items, and make the shards of all modalities."""
+
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from diptych._core.arrays import Integers
+from diptych._core.errors import DataError
+from diptych._core.progress import Progress
+from diptych._core.seeding import generator
+from diptych.data.fingerprint import hash_records
+from diptych.features import FittedModality, Pipeline, fit_pipeline, load_pipeline, make_feature, save_pipeline
+from diptych.features.composition import learns
+from diptych.ingest.describe import ImageStream
+from diptych.ingest.plan import Plan
+from diptych.ingest.row_cache import library_versions, rows_folder, trim
+from diptych.ingest.work_folder import WorkFolder, features_code, read_shard, shard_path
+from diptych.ingest.workers import Setting, Task, run_tasks
+from diptych.media import Place, hash_places
+
+_MOST_FITTED = 20
+_SHARD_UNITS = {"image": 64, "text": 1024}
+
+
+def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
+    """Fit the features of all modalities that some item has, and keep them in a folder.
+
+    What is there is not fitted again.
+
+    One thread does the sums, so that the result is the same on machines with any number of cores.
+    """
+    if folder.exists():
+        return load_pipeline(folder)
+    there = {"image": bool(len(plan.places)), "text": bool(plan.texts)}
+    features = {name: (name, written) for name, written in plan.options.features.items() if there[name]}
+    if not features:
+        raise DataError(f"{plan.options.pairs} gives neither an image nor a text to make features of.")
+    if "train" not in plan.splits:
+        raise DataError(f"{plan.options.pairs} has no training item to learn features from; see --split-shares.")
+    parts = {name: _fitted(plan, name, written, progress) for name, (_, written) in features.items()}
+    pipeline = Pipeline(parts)
+    save_pipeline(pipeline, folder)
+    return pipeline
+
+
+def _fitted(plan: Plan, medium: str, written: str, progress: Progress) -> FittedModality:
+    """Fit one modality's features; what was learned of the same images before is taken from the cache."""
+    kept = fitted_folder(plan, written) if medium == "image" and learns(make_feature(medium, written)) else None
+    if kept is not None and kept.exists():
+        with suppress(DataError):
+            return load_pipeline(kept).of(medium)
+    items: Iterable[Any] = _training_images(plan) if medium == "image" else _training_texts(plan)
+    with threadpool_limits(1):
+        fitted = fit_pipeline({medium: (medium, written)}, {medium: items}, seed=plan.options.seed, progress=progress)
+    if kept is not None:
+        with suppress(OSError, DataError):
+            save_pipeline(fitted, kept, overwrite=True)
+            _trim(kept.parent)
+    return fitted.of(medium)
+
+
+def fitted_folder(plan: Plan, written: str) -> Path | None:
+    """Where image features that were learned from these very images are kept; None where nothing is kept."""
+    root = rows_folder() if plan.options.reuse else None
+    if root is None:
+        return None
+    options = plan.options
+    read = [str(plan.source_path), plan.source_stamp, hash_places(training_places(plan))]
+    decided = [written, read, options.seed, options.max_pixels, options.max_bytes, library_versions(), features_code()]
+    return root.parent / "features" / hash_records(decided)
+
+
+def _trim(folder: Path) -> None:
+    """Keep what was learned last."""
+    entries = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in entries[_MOST_FITTED:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def find_pipeline(folder: Path) -> Path:
+    """The pipeline's folder in a dataset, in a model, or itself."""
+    for candidate in (folder, folder / "pipeline"):
+        if (candidate / "pipeline.json").is_file():
+            return candidate
+    raise DataError(f"{folder} holds no pipeline; give a dataset that was ingested, or a model fitted on one.")
+
+
+def _training_texts(plan: Plan) -> list[str]:
+    pairs = zip(plan.items, plan.splits, strict=True)
+    return [item.texts[0] for item, split in pairs if split == "train" and item.texts]
+
+
+def _training_images(plan: Plan) -> Iterable[Any]:
+    options = plan.options
+    places = training_places(plan)
+    return ImageStream(plan.source_path, plan.source_kind, places, options.max_pixels, options.max_bytes)
+
+
+def training_places(plan: Plan) -> Sequence[Place]:
+    """The training images that features learn from: all, or a sample of the number asked for."""
+    is_training = np.array([split == "train" for split in plan.splits])
+    elsewhere = np.unique(plan.place_of_item[~is_training])
+    numbers = np.setdiff1d(plan.place_of_item[is_training & (plan.place_of_item >= 0)], elsewhere)
+    most = plan.options.fit_images
+    if len(numbers) > most:
+        numbers = np.sort(generator(plan.options.seed, "ingest", "fit").choice(numbers, most, replace=False))
+    return [plan.places[number] for number in numbers]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What one modality's rows are made of.
+
+    Attributes:
+        modality: its name.
+        medium: "image" or "text".
+        units: places of pictures, or texts.
+        unit_of_item: for each item the number of its unit, -1 for none.
+    """
+
+    modality: str
+    medium: str
+    units: Sequence[Any]
+    unit_of_item: Integers
+
+    def tasks(self) -> Iterator[Task]:
+        """The units cut into shards, the same ones whoever makes them."""
+        size = _SHARD_UNITS[self.medium]
+        for number, start in enumerate(range(0, len(self.units), size)):
+            yield Task(self.modality, number, self.units[start : start + size])
+
+
+def units_of(plan: Plan, pipeline: Pipeline) -> list[Units]:
+    """The units of every modality that some item has."""
+    has_text = np.array([bool(item.texts) for item in plan.items])
+    of_medium = {
+        "image": (plan.places, plan.place_of_item),
+        "text": (plan.texts, np.where(has_text, np.cumsum(has_text) - 1, -1)),
+    }
+    found = [Units(name, part.medium, *of_medium[part.medium]) for name, part in pipeline.modalities.items()]
+    return [units for units in found if len(units.units)]
+
+
+def extract(
+    plan: Plan, everything: Sequence[Units], work: WorkFolder, workers: int, progress: Progress
+) -> dict[str, int]:
+    """Make the shards that are not there yet, of one modality after the other.
+
+    Returns:
+        By modality, how many of their units an earlier ingest had described already.
+    """
+    reused = {units.modality: 0 for units in everything}
+    options = plan.options
+    waiting: list[Task] = []
+    pace = {units.modality: _Pace(f"{units.modality} features", len(units.units), progress) for units in everything}
+    for task in (task for units in everything for task in units.tasks()):
+        if shard_path(work.shards, task.modality, task.number).exists():
+            _check_broken(plan, task, work)
+            pace[task.modality].done += len(task.units)
+        else:
+            waiting.append(task)
+    setting = Setting(
+        work.pipeline,
+        work.shards,
+        plan.source_path,
+        plan.source_kind,
+        options.max_pixels,
+        options.max_bytes,
+        rows_folder() if options.reuse else None,
+    )
+    if not waiting:
+        return reused
+    pace[waiting[0].modality].start(time.perf_counter())
+    last = time.perf_counter()
+    for task, known in run_tasks(waiting, setting, workers):
+        _check_broken(plan, task, work)
+        reused[task.modality] += known
+        pace[task.modality].start(last)
+        last = time.perf_counter()
+        pace[task.modality].advance(len(task.units))
+    trim(setting.cache)
+    return reused
+
+
+class _Pace:
+    """How far one modality is, and how fast it goes since it was taken up."""
+
+    def __init__(self, stage: str, total: int, progress: Progress) -> None:
+        self._stage, self._total, self._progress = stage, total, progress
+        self._started, self._fresh = 0.0, 0
+        self.done = 0
+
+    def start(self, at: float) -> None:
+        """Begin to measure, once."""
+        if not self._started:
+            self._started = at
+            self._progress(self._stage, self.done, self._total)
+
+    def advance(self, count: int) -> None:
+        """So many more are done."""
+        self.done += count
+        self._fresh += count
+        rate = self._fresh / max(time.perf_counter() - self._started, 1e-6)
+        self._progress(self._stage, self.done, self._total, {"per second": rate})
+
+
+def _check_broken(plan: Plan, task: Task, work: WorkFolder) -> None:
+    """End the work at a broken item if the user wants that."""
+    if plan.options.on_broken != "fatal":
+        return
+    shard = read_shard(shard_path(work.shards, task.modality, task.number))
+    for unit, reason in zip(task.units, shard.reasons, strict=True):
+        if reason:
+            raise DataError(f"{getattr(unit, 'name', 'a text')}: {reason}; mend it, or pass --on-broken skip.")
