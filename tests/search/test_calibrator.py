@@ -41,7 +41,7 @@ def test_words_and_items_are_judged_by_maps_of_their_own(searcher) -> None:
     level = {("typed text", "image"): 0.25, ("text", "image"): 0.5, ("image", "image"): 0.75}
     for way, value in level.items():
         maps[way] = ProbabilityMap(np.array([0.0]), np.array([value]))
-    object.__setattr__(searcher._calibration, "maps", maps)
+    object.__setattr__(searcher.calibration, "maps", maps)
     found = {
         way: searcher.search([part], into="image", k=1).hits[0].probability
         for way, part in {

@@ -1,9 +1,14 @@
-"""The pictures beside an index."""
+"""The images beside an index."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
 
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.search.media_store import FILE, MediaStore, StoredImage
+from diptych.search.media_store import FILE, Change, MediaStore, StoredImage
 
 
 @pytest.fixture
@@ -13,7 +18,7 @@ def store(tmp_path):
     made.close()
 
 
-def test_pictures_are_kept_by_id_and_content(store, tmp_path) -> None:
+def test_images_are_kept_by_id_and_content(store, tmp_path) -> None:
     one = StoredImage("a", "h1", b"small", 0, "x.png")
     two = StoredImage("a", "h2", b"other", original=b"large")
     store.put([one, two])
@@ -43,3 +48,49 @@ def test_trouble_is_told_without_a_path(tmp_path) -> None:
         damaged.thumbnail("a", "h")
     assert str(tmp_path) not in str(told.value)
     damaged.close()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from diptych.search.media_store import MediaStore, StoredImage
+store = MediaStore(Path(sys.argv[1]), create=True)
+if sys.argv[2] != "wal":  # as earlier versions wrote it
+    store._connection.execute("PRAGMA journal_mode = DELETE")
+    store._connection.execute("PRAGMA cache_size = 1")
+store.put([StoredImage("a", "h", b"small")])
+store._connection.execute("BEGIN")
+for number in range(200):
+    store._connection.execute("INSERT INTO pictures VALUES (?, 'h', ?, 0, '', NULL)", (str(number), bytes(5_000)))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("journal", ["wal", "rollback"])
+def test_a_reader_after_a_kill_sees_what_was_acknowledged(tmp_path, journal) -> None:
+    folder = tmp_path / "media"
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(folder), journal], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    if journal == "rollback":
+        assert (folder / f"{FILE}-journal").stat().st_size, "the journal is hot: the change has to be undone first"
+    reader = MediaStore(folder, writable=False)
+    assert reader.thumbnail("a", "h") == b"small" and reader.thumbnail("0", "h") is None and reader.count() == 1
+    reader.close()
+
+
+def test_a_writer_brings_an_earlier_store_to_the_same_rules(tmp_path) -> None:
+    folder = tmp_path / "media"
+    MediaStore(folder, create=True).close()
+    with sqlite3.connect(folder / FILE) as old:
+        old.execute("PRAGMA journal_mode = DELETE")
+        old.execute("DROP TABLE changes")
+    old.close()
+    reader = MediaStore(folder, writable=False)
+    assert reader.changes() == []
+    reader.close()
+    store = MediaStore(folder)
+    assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    store.put([], [Change("a"), Change("b", "text"), Change("a")])
+    assert [(change.id, change.text) for change in store.changes()] == [("b", "text"), ("a", None)]
+    assert [change.id for change in store.changes(after=store.changes()[0].number)] == ["a"]
+    store.close()

@@ -21,17 +21,25 @@ from diptych.search.calibration import Calibration, write_calibration
 from diptych.search.calibrator import calibrate
 from diptych.search.engine_location import EngineLocation
 from diptych.search.entries import describe_items, entry_id, media_names
-from diptych.search.index_folder import WorkFolder, describe_dataset, work_folder
+from diptych.search.index_folder import (
+    CALIBRATION_FILE,
+    MEDIA_FOLDER,
+    MODEL_FOLDER,
+    WorkFolder,
+    describe_dataset,
+    work_folder,
+)
+from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.listing import Lister
 from diptych.search.media_store import ImageImporter, MediaStore, image_importer
 from diptych.search.projection import ProjectionChoice, project, write_projection
 from diptych.search.rank_learning import DocumentLearner
 from diptych.search.raw_embedder import RawEmbedder, medium_of
+from diptych.search.rebuild import take_over_changes
 from diptych.search.spaces import IndexSpaces, check_indexable
 from diptych.search.texts import FOLDER as TEXTS_FOLDER
 from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, plan_texts
 
-MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
 _BLOCK = 1_024
 
 
@@ -47,6 +55,7 @@ class Built:
         resumed: whether earlier work was taken up.
         seconds: what it took.
         purposes: what a query may ask for, where the model has several spaces.
+        taken_over: how many entries were taken over from the index that was replaced, where they had been changed.
     """
 
     entries: dict[str, int]
@@ -56,6 +65,7 @@ class Built:
     resumed: bool
     seconds: float
     purposes: tuple[Purpose, ...] = ()
+    taken_over: int = 0
 
 
 def build_index(
@@ -70,6 +80,7 @@ def build_index(
     thumbnails: bool = True,
     keep_originals: bool = False,
     overwrite: bool = False,
+    keep_changes: bool = True,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Built:
@@ -87,7 +98,8 @@ def build_index(
         projection: how positions for the explore view are made.
         thumbnails: whether images are copied small.
         keep_originals: whether images are copied as they are, so that the index can be moved without them.
-        overwrite: replace an index that is there.
+        overwrite: replace an index that is there, which may be searched and changed meanwhile.
+        keep_changes: whether what was added, replaced or removed since that index was built is taken over.
         seed: of what is drawn for calibration and projection.
         progress: told how far it is.
     """
@@ -131,7 +143,9 @@ def build_index(
         described = describe_dataset(dataset, model.modalities, target, location)
         written = {} if plan is None else plan.to_json()
         replace(described, spaces=spaces.to_json(), texts=written, entries=entries).write(work.path)
-        resumed = work.resumed
+        resumed, taken_over = work.resumed, 0
+        if keep_changes and (target / DESCRIPTION_FILE).is_file():
+            taken_over = take_over_changes(work, target, url, progress)
     wanted = sum(len(dataset.everything.having(name)) for name in model.modalities)
     return Built(
         entries=entries,
@@ -141,6 +155,7 @@ def build_index(
         resumed=resumed,
         seconds=time.perf_counter() - started,
         purposes=spaces.purposes,
+        taken_over=taken_over,
     )
 
 

@@ -58,8 +58,8 @@ class EngineLocation:
             options["structure"] = "flat"
         return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
 
-    def open(self, folder: Path, embedder: EmbedderId, *, writable: bool = True) -> Index:
-        """Open the index."""
+    def open(self, folder: Path, embedder: EmbedderId | None = None, *, writable: bool = True) -> Index:
+        """Open the index; one of another embedder is refused, if that is given."""
         options = self._options() if self.place else {"read_only": not writable}
         return open_index(self.place or folder, engine=self.engine, embedder=embedder, **options)
 

@@ -2,15 +2,16 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diptych._core.errors import DataError
+from diptych._core.errors import BackendUnavailableError, DataError
 from diptych._core.files import atomic_folder, read_json, write_json
 from diptych._core.locks import file_lock
 from diptych.data import SPLITS, Dataset, Partition
@@ -18,6 +19,7 @@ from diptych.search.engine_location import EngineLocation
 from diptych.search.entries import metadata_keys
 
 FILE = "searcher.json"
+MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
 FORMAT = "diptych-search"
 FORMAT_VERSION = 1
 _ATTRIBUTIONS = ("ATTRIBUTION.md", "ATTRIBUTION.txt")
@@ -160,6 +162,9 @@ def _shortened(text: str) -> str:
 
 
 _STATE = "building.json"
+_WRITE_LOCK = "write.lock"
+_WAIT_S = 30.0
+_PAUSES_S = (0.0, 0.01, 0.1, 0.5)
 
 
 class WorkFolder:
@@ -169,6 +174,7 @@ class WorkFolder:
         path: the folder; it does not exist before the engine has made it.
         resumed: whether it holds earlier work on the same inputs.
         has_texts: whether the index of the texts has been made.
+        until_replaced: what is held until the folder has taken the place of its target.
     """
 
     def __init__(self, path: Path, inputs: Mapping[str, Any]) -> None:
@@ -176,6 +182,7 @@ class WorkFolder:
         self._inputs = dict(inputs)
         self._done: dict[str, int] = {}
         self.has_texts = False
+        self.until_replaced = ExitStack()
         self._name = f"{path.name.removeprefix('.').removesuffix('.building')}-{os.urandom(4).hex()}"
         self.resumed = self._take_up()
 
@@ -218,6 +225,35 @@ class WorkFolder:
         return False
 
 
+def generation_of(folder: Path) -> tuple[int, int]:
+    """What tells the index at a path from others that were or will be there; costs one look at the file system.
+
+    Raises:
+        BackendUnavailableError: when there is none.
+    """
+    for pause in _PAUSES_S:  # where two folders cannot be exchanged in one step there is none for a moment
+        try:
+            found = (folder / FILE).stat()
+            return found.st_ino, found.st_mtime_ns
+        except OSError:
+            time.sleep(pause)
+    raise BackendUnavailableError("the folder of the index is gone; put it back, or stop the server.")
+
+
+@contextmanager
+def write_lock(folder: Path) -> Iterator[None]:
+    """Keep all others from changing an index or replacing its folder.
+
+    Raises:
+        BackendUnavailableError: when another process holds the lock for too long.
+    """
+    generation_of(folder)
+    with file_lock(folder / _WRITE_LOCK, timeout_s=_WAIT_S) as mine:
+        if not mine:
+            raise BackendUnavailableError("the index is being changed by another process; try again in a moment.")
+        yield
+
+
 @contextmanager
 def work_folder(target: Path, inputs: Mapping[str, Any], *, overwrite: bool) -> Iterator[WorkFolder]:
     """Yield the work folder of a target, for this process alone; it becomes the target when the block succeeds.
@@ -233,14 +269,19 @@ def work_folder(target: Path, inputs: Mapping[str, Any], *, overwrite: bool) -> 
             raise DataError(f"another process is building {target}; wait for it to end.")
         try:
             work = WorkFolder(target.with_name(f".{target.name}.building"), inputs)
-            yield work
-            with atomic_folder(target, overwrite=overwrite) as temporary:
-                (work.path / _STATE).unlink()  # from here on a kill means to start anew, never to go on with half of it
-                for path in sorted(work.path.iterdir()):
-                    path.rename(temporary / path.name)
-            work.path.rmdir()
+            with work.until_replaced:
+                yield work
+                _put_in_place(work, target, overwrite=overwrite)
         finally:
             lock.unlink(missing_ok=True)
+
+
+def _put_in_place(work: WorkFolder, target: Path, *, overwrite: bool) -> None:
+    with atomic_folder(target, overwrite=overwrite) as temporary:
+        (work.path / _STATE).unlink()  # from here on a kill means to start anew, never to go on with half of it
+        for path in sorted(work.path.iterdir()):
+            path.rename(temporary / path.name)
+    work.path.rmdir()
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:

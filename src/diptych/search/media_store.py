@@ -2,13 +2,16 @@
 
 An item's metadata says which image is its own, by the hash of its bytes; what the store holds beyond that is never
 shown. So an item and its image change at one moment, that of the index.
+
+The same file lists the entries that were written or removed since the index was built, so that an index built anew in
+its place takes them over: an entry is listed before it is changed.
 """
 
 import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +23,7 @@ from diptych.media import MediaSource, reopen_source, thumbnail
 from diptych.search.raw_embedder import LARGEST_FILE, decoded
 
 FILE = "media.sqlite"
+_WAIT_S = 30.0
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pictures (
     id TEXT NOT NULL,
@@ -30,6 +34,9 @@ CREATE TABLE IF NOT EXISTS pictures (
     original BLOB,
     PRIMARY KEY (id, hash)
 ) WITHOUT ROWID
+"""
+_CHANGES = """
+CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, text TEXT)
 """
 
 
@@ -54,25 +61,64 @@ class StoredImage:
     original: bytes | None = None
 
 
+@dataclass(frozen=True)
+class Change:
+    """An entry that was written or removed since the index was built.
+
+    Attributes:
+        id: of the entry.
+        text: what it was embedded from, where its metadata do not say so.
+        number: later changes have larger ones; given by the store.
+    """
+
+    id: str
+    text: str | None = None
+    number: int = 0
+
+
 class MediaStore:
-    """The store of one index; threads may share it."""
+    """The store of one index; threads may share it.
+
+    Readers open the file as writers do, so that whoever comes first after a crash brings it in order.
+    """
 
     def __init__(self, folder: Path, *, create: bool = False, writable: bool = True) -> None:
         if create:
             folder.mkdir(exist_ok=True)
-        mode = "rwc" if create else "rw" if writable else "ro"
-        address = f"{(folder / FILE).resolve().as_uri()}?mode={mode}"
+        address = f"{(folder / FILE).resolve().as_uri()}?mode={'rwc' if create else 'rw'}"
         self._lock = threading.Lock()
         with _told():
-            self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
+            self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_WAIT_S)
+            if not (create or writable):
+                self._connection.execute("PRAGMA query_only = 1")
+                return
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut, too
             if create:
                 self._connection.execute(_TABLE)
+            self._connection.execute(_CHANGES)
 
-    def put(self, images: Iterable[StoredImage]) -> None:
-        """Keep images, all or none; one that is there already is replaced."""
+    def put(self, images: Iterable[StoredImage], changes: Iterable[Change] = ()) -> None:
+        """Keep images and list changes, all or none; an image that is there already is replaced."""
         rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in images]
+        listed = [(change.id, change.text) for change in changes]
         with _told(), self._lock, self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT OR REPLACE INTO changes (id, text) VALUES (?, ?)", listed)
+
+    def changes(self, after: int = 0) -> list[Change]:
+        """The entries written or removed since the index was built, in order; those after a number."""
+        asked = "SELECT id, text, number FROM changes WHERE number > ? ORDER BY number"
+        with _told(), self._lock:
+            if self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'changes'").fetchone() is None:
+                return []  # built by an earlier version, and not changed since
+            return [Change(*row) for row in self._connection.execute(asked, (after,))]
+
+    def snapshot(self, target: Path) -> None:
+        """Write a copy of the file into a folder, which is made."""
+        target.mkdir(exist_ok=True)
+        with _told(), closing(sqlite3.connect(target / FILE)) as copy, self._lock:
+            self._connection.backup(copy)
 
     def get(self, id: str, hash: str) -> StoredImage | None:
         """One image, if it is there."""

@@ -15,7 +15,7 @@ from diptych.index import EmbedderId, Index
 from diptych.index.contract import already_there
 from diptych.media import thumbnail
 from diptych.search.entries import RESERVED, item_of, shown_text
-from diptych.search.media_store import MediaStore, StoredImage, content_hash
+from diptych.search.media_store import Change, MediaStore, StoredImage, content_hash
 from diptych.search.raw_embedder import RawEmbedder, decoded, read_file
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Texts
@@ -73,7 +73,7 @@ class IndexWriter:
         if present and not replace:
             raise already_there(present[0])
         before = self._images(present)
-        self.store.put(entry.image for entry in entries if entry.image is not None)
+        self.store.put([entry.image for entry in entries if entry.image is not None], map(_change, entries))
         try:
             # A text that is replaced is found by no words meanwhile: a kill must not leave words of what is no more.
             self._delete_texts(present)
@@ -89,7 +89,9 @@ class IndexWriter:
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete items; from the moment this returns they are found no more, nor their images shown."""
-        images = self._images(ids)
+        present = [item.id for item in self.index.get(ids) if item is not None]
+        images = self._images(present)
+        self.store.put((), map(Change, present))
         done = self.index.delete(ids)
         self._delete_texts(ids)
         self.store.drop(images)
@@ -147,7 +149,7 @@ class IndexWriter:
         metadata = {"item": item_of(item.id, modality), **_checked(item)}
         if item.kind == "text":
             words = self.raw.read("text", clean_text(item.value) if isinstance(item.value, str) else item.value)
-            return _Entry(item.id, modality, words, {"text": shown_text(words), **metadata}, None)
+            return _Entry(item.id, modality, words, {"text": shown_text(words), **metadata}, None, words)
         data = item.value if not isinstance(item.value, Path) else read_file(item.value)
         if not isinstance(data, bytes):
             raise ConfigError(f"the image of item {item.id!r} is a {type(data).__name__}; give its bytes or its Path.")
@@ -165,8 +167,14 @@ class _Entry:
     content: Any
     metadata: dict[str, Any]
     image: StoredImage | None
+    text: str | None = None
     vector: Any = None
     features: Features | None = None
+
+
+def _change(entry: _Entry) -> Change:
+    """What is listed of a change, with the text where the metadata have another or a shorter one."""
+    return Change(entry.id, None if entry.text == entry.metadata.get("text") else entry.text)
 
 
 def _stacked(rows: Sequence[Features]) -> Features:

@@ -136,7 +136,7 @@ def _model(folder: SearchFolder, dataset: Dataset, audience: Audience) -> None:
 
 def _index(folder: SearchFolder, dataset: Dataset, manifest: Manifest, audience: Audience) -> None:
     with audience.step("index", "") as progress:
-        built = build_index(folder.model, dataset, folder.index, overwrite=True, progress=progress)
+        built = build_index(folder.model, dataset, folder.index, overwrite=True, keep_changes=False, progress=progress)
     manifest.built()
     audience.indexed(built)
 

@@ -1,0 +1,163 @@
+"""One generation of an index: everything in its folder, opened, as it is until another folder takes its place."""
+
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from diptych.index import EmbedderId
+from diptych.media import THUMBNAIL_TYPE, media_type
+from diptych.methods import load_model, model_fingerprint
+from diptych.search.answers import Answerer
+from diptych.search.calibration import read_calibration
+from diptych.search.engine_location import EngineLocation
+from diptych.search.entries import DocumentCount, MetadataKeys
+from diptych.search.index_folder import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER, Description, generation_of
+from diptych.search.listing import Lister
+from diptych.search.media_store import MediaStore, Originals, StoredImage
+from diptych.search.query import MODES
+from diptych.search.raw_embedder import RawEmbedder, medium_of
+from diptych.search.spaces import IndexSpaces
+from diptych.search.suggestions import Suggester
+from diptych.search.texts import Texts, TextsPlan, open_texts
+from diptych.search.writer import IndexWriter
+
+
+class Generation:
+    """What was opened of an index's folder.
+
+    It is used between `enter` and `leave`; after `retire` it is closed when the last one has left.
+
+    Attributes:
+        token: tells this generation from others at the same path.
+        description: what the index says of itself.
+        model: embeds queries and new items.
+        spaces: of the vectors.
+        calibration: how scores become probabilities.
+        index: the vectors.
+        raw: reads texts and images.
+        suggester: completes and corrects typed queries.
+        keys: what can be conditioned on.
+        answerer: answers queries.
+    """
+
+    def __init__(self, folder: Path, *, writable: bool = False, url: str | None = None) -> None:
+        Description.read(folder)  # says so where there is no index
+        self.token = generation_of(folder)
+        self.folder = folder
+        self.description = known = Description.read(folder)
+        self.model = load_model(folder / MODEL_FOLDER)
+        self._embedder = EmbedderId(model_fingerprint(folder / MODEL_FOLDER), self.model.record_.get("pipeline") or "")
+        self.calibration = read_calibration(folder / CALIBRATION_FILE)
+        self.spaces = IndexSpaces.from_json(known.spaces)
+        self.raw = RawEmbedder(self.model, folder, self.spaces.embedded_for)
+        location = EngineLocation.found(known.engine, url, known.place, known.url)
+        with ExitStack() as opened:
+            self.store = MediaStore(folder / MEDIA_FOLDER, writable=writable)
+            opened.callback(self.store.close)
+            self._originals = Originals(folder, known.sources)
+            opened.callback(self._originals.close)
+            self.index = opened.enter_context(location.open(folder, self._embedder, writable=writable))
+            self.texts = self._open_texts(location, writable=writable)
+            if self.texts is not None:
+                opened.enter_context(self.texts.index)
+                if writable:
+                    self.texts.repair(self.index, self.raw)
+            self._opened = opened.pop_all()
+        of_text = [name for name in self.model.modalities if medium_of(self.model, name) == "text"]
+        self.suggester = Suggester(
+            self.raw, of_text[0] if len(of_text) == 1 else None, self.texts, tuple(known.classes)
+        )
+        self._documents = DocumentCount(self.index, known.entries, known.documents, own_documents=known.own_documents)
+        self.keys = MetadataKeys(folder, self.index, known.keys)
+        lister = Lister(self.index, self.texts, self._embedder, self.spaces)
+        self.answerer = Answerer(
+            lister, self.raw, self.calibration, self.model.modalities, self.suggester, self._documents
+        )
+        self._using = threading.Lock()
+        self._users, self._retired = 0, False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the folder at the path is still the one that was opened."""
+        return generation_of(self.folder) == self.token
+
+    @property
+    def writer(self) -> IndexWriter:
+        """Changes this generation."""
+        return IndexWriter(self.index, self.raw, self.store, self._embedder, self.spaces, self.texts)
+
+    def info(self) -> dict[str, Any]:
+        """What the index is: modalities are counted now, classes and splits were counted when it was built."""
+        known = self.description
+        counts = {name: self.index.count(modality=name) for name in self.model.modalities}
+        return {
+            "dataset": dict(known.dataset),
+            "model": {"method": self.model.registry_name, "fingerprint": self._embedder.model},
+            "pipeline": self._embedder.pipeline or None,
+            "items": self._documents() or max(counts.values(), default=0),
+            "entries": self.index.count(),
+            "modalities": counts,
+            "classes": {name: max(of.values(), default=0) for name, of in known.classes.items()},
+            "splits": {name: max(of.values(), default=0) for name, of in known.splits.items()},
+            "modes": [*MODES] if self.texts is not None else ["vector"],
+            "dimension": self.index.identity.dimension,
+            "engine": known.engine,
+            "takes": sorted(self.raw.media()),
+            "purposes": [*self.spaces.purposes],
+            **self.calibration.summary(),
+            "attribution": known.attribution,
+            "examples": [*known.examples],
+        }
+
+    def thumbnail(self, id: str) -> bytes | None:
+        """A small WebP of an entry's image; None if the entry is not in the index or has none."""
+        hash = self._image_of(id)
+        return None if hash is None else self.store.thumbnail(id, hash)
+
+    def original(self, id: str) -> tuple[bytes, str] | None:
+        """An entry's image as it was indexed, else its thumbnail, and the media type; None if it has none."""
+        hash = self._image_of(id)
+        stored = None if hash is None else self.store.get(id, hash)
+        if stored is None:
+            return None
+        data = self._original(stored)
+        return (stored.thumbnail, THUMBNAIL_TYPE) if data is None else (data, media_type(data))
+
+    def enter(self) -> bool:
+        """Begin to use it; False if it is retired."""
+        with self._using:
+            if not self._retired:
+                self._users += 1
+            return not self._retired
+
+    def leave(self) -> None:
+        """End a use."""
+        with self._using:
+            self._users -= 1
+            last = self._retired and self._users == 0
+        if last:
+            self._opened.close()
+
+    def retire(self) -> None:
+        """Close it as soon as nobody uses it; retiring twice does no harm."""
+        with self._using:
+            first, self._retired = not self._retired, True
+            free = first and self._users == 0
+        if free:
+            self._opened.close()
+
+    def _open_texts(self, location: EngineLocation, *, writable: bool) -> Texts | None:
+        plan = TextsPlan.from_json(self.description.texts)
+        if plan is None:
+            return None
+        return Texts(plan, open_texts(plan, location, self.folder, self._embedder, writable=writable))
+
+    def _image_of(self, id: str) -> str | None:
+        item = self.index.get([id])[0]
+        return None if item is None else item.metadata.get("media")
+
+    def _original(self, stored: StoredImage) -> bytes | None:
+        if stored.original is not None or stored.source is None or stored.name is None:
+            return stored.original
+        return self._originals.read(stored.source, stored.name, stored.hash)
