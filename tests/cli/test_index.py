@@ -44,6 +44,19 @@ def test_what_is_there_is_kept(diptych, made, tmp_path) -> None:
     assert ended.status == 2 and "is not an index" in ended.err
 
 
+def test_changes_are_kept_or_discarded_when_it_is_built_again(diptych, made, tmp_path) -> None:
+    build = ("index", made / "model", made / "dataset", "--out", tmp_path / "i", "--projection", "none")
+    assert diptych(*build).status == 0
+    assert diptych("add", tmp_path / "i", "--text", "a red wall", "--id", "mine").status == 0
+    again = diptych(*build, "--overwrite")
+    assert again.status == 0 and "1 changes of the index that was replaced are kept" in again.err
+    with Searcher.open(tmp_path / "i") as searcher:
+        assert searcher.get("mine") is not None
+    assert diptych(*build, "--overwrite", "--discard-changes").status == 0
+    with Searcher.open(tmp_path / "i") as searcher:
+        assert searcher.get("mine") is None
+
+
 def test_a_dataset_of_another_pipeline_is_refused(diptych, made, tmp_path) -> None:
     other = make(tmp_path, features=("colour-moments", "bow:20"), components=3)
     assert isinstance(other, Dataset)

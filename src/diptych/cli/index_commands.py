@@ -52,7 +52,13 @@ def index(
         bool, typer.Option("--keep-originals", help="Store the images themselves, so that the index can be moved.")
     ] = False,
     seed: Seed = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing index.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing index, which may be served meanwhile.")
+    ] = False,
+    discard_changes: Annotated[
+        bool,
+        typer.Option("--discard-changes", help="Forget what was added or removed since that index was built."),
+    ] = False,
 ) -> None:
     """Embed every item of a dataset and build a search index.
 
@@ -74,6 +80,7 @@ def index(
             thumbnails=thumbnails,
             keep_originals=keep_originals,
             overwrite=overwrite,
+            keep_changes=not discard_changes,
             seed=seed,
             progress=display,
         )
@@ -87,6 +94,8 @@ def _describe(built: Built, out: Path) -> list[str]:
     words = [f"index: {out} ({entries}; {built.images:,} thumbnails) in {built.seconds:.1f} s"]
     if built.resumed:
         words.insert(0, "continued from an earlier run")
+    if built.taken_over:
+        words.append(f"{built.taken_over:,} changes of the index that was replaced are kept")
     if built.without_direction:
         words.append(f"{built.without_direction:,} items have a zero embedding and are left out")
     if built.purposes:
