@@ -10,7 +10,7 @@ from diptych.cli import demo_commands, experiment_commands, index_commands, mode
 from diptych.cli.main import COMMANDS, LazyCommand
 from diptych.data import emoji, protocol
 from diptych.experiments import reproduce
-from diptych.ingest import items, samples
+from diptych.ingest import options as ingest_options
 from diptych.methods import purposes, registry
 from diptych.search import projection, query
 
@@ -46,7 +46,7 @@ def test_an_unknown_command_names_the_nearest(diptych) -> None:
 def test_choices_are_those_of_the_library() -> None:
     assert get_args(options.Unlabelled) == get_args(protocol.Unlabelled)
     assert get_args(options.Purpose) == get_args(purposes.Purpose)
-    assert get_args(options.Captions) == get_args(items.Captions)
+    assert get_args(options.Captions) == get_args(ingest_options.Captions)
     assert tuple(options.PROFILES) == tuple(registry.PROFILES)
     assert get_args(search_command.Mode) == get_args(query.Mode)
     assert get_args(index_commands.Projection) == get_args(projection.ProjectionChoice)
@@ -56,5 +56,5 @@ def test_choices_are_those_of_the_library() -> None:
     assert tuple(experiment_commands.STUDIES) == tuple(experiments.STUDIES)
     assert ",".join(map(str, reproduce.SEEDS)) == experiment_commands._SEEDS
     assert experiment_commands._PROFILE == reproduce.PROFILE
-    assert tuple(demo_commands.LANGUAGES) == tuple(samples.LANGUAGES)
+    assert tuple(demo_commands.LANGUAGES) == tuple(emoji_catalogue.LANGUAGES)
     assert (demo_commands.LEAST_SIZE, demo_commands.MOST_SIZE) == (emoji.LEAST_SIZE, emoji.MOST_SIZE)
