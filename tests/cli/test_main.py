@@ -8,7 +8,7 @@ import pytest
 from diptych import evaluation, experiments
 from diptych.cli import demo_commands, experiment_commands, index_commands, model_commands, options, search_command
 from diptych.cli.main import COMMANDS, LazyCommand
-from diptych.data import emoji, protocol
+from diptych.data import emoji, emoji_catalogue, protocol
 from diptych.experiments import reproduce
 from diptych.ingest import options as ingest_options
 from diptych.methods import purposes, registry
