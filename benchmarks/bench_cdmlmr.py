@@ -15,7 +15,7 @@ import numpy as np
 
 from diptych.data.modality import ModalityRows
 from diptych.data.writing import Draft, write_dataset
-from diptych.features.text.bow import BagOfWords
+from diptych.features.text.counts import BagOfWords
 
 SOURCE = Path(__file__).parents[2] / "shared" / "data" / "rsicd"
 WORDS = 1_000

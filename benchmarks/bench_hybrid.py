@@ -168,11 +168,11 @@ class Reader:
         self._images, self._texts = images, texts
         self.number = 0
 
-    def modality_of(self, medium: str) -> str:
+    def modality_of(self, media_type: str) -> str:
         """Texts are texts."""
-        return medium
+        return media_type
 
-    def read(self, medium: str, value: str) -> str:
+    def read(self, media_type: str, value: str) -> str:
         """Words as they are."""
         return value
 

@@ -21,21 +21,12 @@ from threadpoolctl import threadpool_limits
 from diptych._core.arrays import ImageArray
 from diptych._core.seeding import generator
 from diptych.features.contract import Feature
-from diptych.features.image import (
-    ColourCorrelogram,
-    ColourHistogram,
-    ColourLayout,
-    ColourMoments,
-    ColourStructure,
-    EdgeDirection,
-    EdgeHistogram,
-    Gist,
-    ScalableColour,
-    VisualWords,
-    WaveletTexture,
-    nuswide,
-    wikipedia_pictures,
-)
+from diptych.features.image.colour import ColourCorrelogram, ColourHistogram, ColourMoments
+from diptych.features.image.gist import Gist
+from diptych.features.image.mpeg7 import ColourLayout, ColourStructure, EdgeHistogram, ScalableColour
+from diptych.features.image.recipes import nuswide, wikipedia_images
+from diptych.features.image.texture import EdgeDirection, WaveletTexture
+from diptych.features.image.visual_words import VisualWords
 from diptych.media.decoding import Limits, decode_image
 
 ARCHIVE = Path(__file__).parents[1].parent / "shared" / "data" / "rsicd" / "images.tar"
@@ -54,7 +45,7 @@ FEATURES: dict[str, Callable[[], Feature[ImageArray]]] = {
     "scalable_colour": ScalableColour,
     "colour_layout": ColourLayout,
     "edge_histogram": EdgeHistogram,
-    "wikipedia": wikipedia_pictures,
+    "wikipedia": wikipedia_images,
 }
 
 

@@ -84,7 +84,7 @@ def network_turns() -> list[tuple[float, float]]:
     import torch
 
     from diptych.features.image.cnn import EfficientNetLite0, _network
-    from diptych.features.image.pretrained import batches
+    from diptych.features.image.preprocessing import batches
 
     torch.set_num_threads(1)
     pictures = decode_all(encoded_pictures(NETWORK_PICTURES))

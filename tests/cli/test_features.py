@@ -5,26 +5,26 @@ import json
 from typer.testing import CliRunner
 
 from diptych.cli.main import app
-from diptych.features import DEFAULT_FEATURES, check_available, feature_names, media
+from diptych.features import DEFAULT_FEATURES, check_available, feature_names, media_types
 
 
 def test_every_feature_is_listed(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     done = CliRunner().invoke(app, ["features"])
     assert done.exit_code == 0
-    for medium in media():
-        assert f"--{medium}-features" in done.output
-        assert all(written in done.output for written in feature_names(medium))
+    for media_type in media_types():
+        assert f"--{media_type}-features" in done.output
+        assert all(written in done.output for written in feature_names(media_type))
 
 
 def test_json_says_the_same_and_whether_it_can_be_used() -> None:
     done = json.loads(CliRunner().invoke(app, ["features", "--json"]).output)
     assert done["default"] == DEFAULT_FEATURES
-    rows = {(row["medium"], row["written"]): row for row in done["features"]}
-    assert set(rows) == {(medium, written) for medium in media() for written in feature_names(medium)}
+    rows = {(row["media_type"], row["written"]): row for row in done["features"]}
+    assert set(rows) == {(media_type, written) for media_type in media_types() for written in feature_names(media_type)}
     for row in done["features"]:
         if row["installed"] and "PATH" not in row["written"]:
-            check_available(row["medium"], row["name"])
+            check_available(row["media_type"], row["name"])
 
 
 def test_what_is_not_installed_says_what_to_type(monkeypatch) -> None:

@@ -12,10 +12,9 @@ from diptych._core.seeding import generator
 from diptych.export import checks, pipeline_export
 from diptych.export.pipeline_export import export_pipeline
 from diptych.features import fit_pipeline
-from diptych.features.exported_encoders import changed_inside, load_located_pipeline
 from diptych.features.image.onnx_encoder import OnnxExtractor
-from diptych.features.pipeline import FittedModality, Pipeline
-from diptych.features.text.sentence import SentenceExtractor
+from diptych.features.pipeline import FittedModality, Pipeline, changed_inside, load_located_pipeline
+from diptych.features.text.minilm import SentenceExtractor
 from features import encoder_folders
 
 PICTURES = list(generator(0, "encoder").integers(0, 256, (3, 20, 30, 3), dtype=np.uint8))
@@ -105,7 +104,7 @@ def test_a_network_whose_graph_differs_is_refused(tmp_path, monkeypatch) -> None
     def wrong(encoder, path):
         return lambda items: np.full((len(items), 2), 2 * checks.ENCODER_TOLERANCE, dtype=np.float32)
 
-    monkeypatch.setattr("diptych.features.image.cnn_graph.write_cnn_graph", wrong)
+    monkeypatch.setattr("diptych.features.image.cnn.write_cnn_graph", wrong)
     part = FittedModality("image", "efficientnet-lite0", CnnEncoder())
     with pytest.raises(DataError, match=r"graph of net differs from the network by 2\.0e-04, more than 1e-04"):
         pipeline_export.export_pipeline(Pipeline({"image": part}), tmp_path / "exported")

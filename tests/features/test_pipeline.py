@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from safetensors.numpy import load_file, save_file
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
 from diptych.features import Pipeline, check_same_pipeline, fit_pipeline, load_pipeline, save_pipeline
+from diptych.features.pipeline import read_items
+from ingest.images import encoded, noise
 
 TRAIN = ["cat dog cat", "sea hill", "cat sea été", "東京 dog"]
 NEW = ["cat 東京", "", "zebra hill hill"]
@@ -46,8 +49,8 @@ def test_rows_and_fingerprint_survive_the_journey(folder) -> None:
     loaded = load_pipeline(folder)
     assert loaded.fingerprint == PIPELINE.fingerprint
     assert list(loaded.modalities) == list(WRITTEN)
-    for modality, (medium, written) in WRITTEN.items():
-        assert (loaded.of(modality).medium, loaded.of(modality).features) == (medium, written)
+    for modality, (media_type, written) in WRITTEN.items():
+        assert (loaded.of(modality).media_type, loaded.of(modality).features) == (media_type, written)
         np.testing.assert_array_equal(rows(loaded, modality), rows(PIPELINE, modality))
         assert loaded(modality, NEW).dtype == PIPELINE(modality, NEW).dtype
 
@@ -56,14 +59,14 @@ def test_a_fresh_process_reads_it_although_features_are_imported_lazily(folder) 
     assert load_in_a_fresh_process(folder) == PIPELINE.fingerprint
 
 
-def test_pictures_travel_too(tmp_path) -> None:
+def test_images_travel_too(tmp_path) -> None:
     pytest.importorskip("cv2", reason="the extra 'images' is not installed")
-    pictures = list(generator(0, "pictures").integers(0, 256, (3, 40, 50, 3), dtype=np.uint8))
+    images = list(generator(0, "pictures").integers(0, 256, (3, 40, 50, 3), dtype=np.uint8))
     written = {"photo": ("image", "colour-moments+mpeg7")}
-    pipeline = fit_pipeline(written, {"photo": pictures})
+    pipeline = fit_pipeline(written, {"photo": images})
     save_pipeline(pipeline, tmp_path / "pipeline")
     loaded = load_pipeline(tmp_path / "pipeline")
-    np.testing.assert_array_equal(loaded("photo", pictures), pipeline("photo", pictures))
+    np.testing.assert_array_equal(loaded("photo", images), pipeline("photo", images))
     assert loaded.fingerprint == pipeline.fingerprint
     assert load_in_a_fresh_process(tmp_path / "pipeline") == pipeline.fingerprint
 
@@ -132,3 +135,42 @@ def test_rows_of_another_pipeline_are_refused() -> None:
         check_same_pipeline("3f2a", "91bc")
     with pytest.raises(DataError, match="; run `diptych this`"):
         check_same_pipeline("3f2a", "91bc", remedy="run `diptych this`")
+
+
+def test_all_ways_to_hold_an_image_are_one(tmp_path) -> None:
+    image = noise("a")
+    path = tmp_path / "a.png"
+    path.write_bytes(encoded(image))
+    raw = [path, str(path), path.read_bytes(), image, np.asarray(image)]
+    first, *others = read_items("image", raw)
+    assert first.shape == (24, 24, 3)
+    for other in others:
+        np.testing.assert_array_equal(other, first)
+    (alone,) = read_items("image", path)
+    np.testing.assert_array_equal(alone, first)
+
+
+def test_texts_are_strings() -> None:
+    assert read_items("text", "a sentence") == ["a sentence"]
+    assert read_items("text", ("a", "b")) == ["a", "b"]
+    with pytest.raises(DataError, match="a text is a int"):
+        read_items("text", [3])
+
+
+def test_what_cannot_be_read_is_named(tmp_path) -> None:
+    (tmp_path / "x.jpg").write_text("hello")
+    with pytest.raises(DataError, match=r"x\.jpg: not an image"):
+        read_items("image", tmp_path / "x.jpg")
+    with pytest.raises(DataError, match=r"gone\.jpg cannot be read \(No such file"):
+        read_items("image", tmp_path / "gone.jpg")
+    with pytest.raises(DataError, match="an image is a float"):
+        read_items("image", 1.5)
+    with pytest.raises(ConfigError, match="there are image and text"):
+        read_items("sound", "x")
+
+
+def test_a_pillow_image_is_turned_upright() -> None:
+    image = Image.fromarray(np.arange(24, dtype=np.uint8).reshape(2, 4, 3))
+    image.getexif()[0x0112] = 3
+    (upright,) = read_items("image", image)
+    np.testing.assert_array_equal(upright, np.asarray(image)[::-1, ::-1])

@@ -7,12 +7,14 @@ import pytest
 
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
-from diptych.features import DEFAULT_FEATURES, describe_features, feature_names, make_feature, media
-from diptych.features.catalogue import FEATURES, Argument, FeatureEntry
-from diptych.features.composition import Composition
-from diptych.features.text import BagOfWords, MiniLm, SentenceEncoder, TfIdf, Topics
+from diptych.features import DEFAULT_FEATURES, describe_features, feature_names, make_feature, media_types
+from diptych.features.catalogue import BUILT_IN, Argument, FeatureEntry
+from diptych.features.contract import Composition
+from diptych.features.text.counts import BagOfWords, TfIdf
+from diptych.features.text.minilm import MiniLm, SentenceEncoder
+from diptych.features.text.topics import Topics
 
-ENTRIES = [(medium, name, entry) for medium, entries in FEATURES.items() for name, entry in entries.items()]
+ENTRIES = [(media_type, name, entry) for media_type, entries in BUILT_IN.items() for name, entry in entries.items()]
 
 
 @pytest.mark.parametrize(
@@ -35,22 +37,22 @@ def test_text_features_are_made_as_written(written, feature) -> None:
     assert make_feature("text", written) == feature
 
 
-@pytest.mark.parametrize(("medium", "name", "entry"), ENTRIES, ids=[name for _, name, _ in ENTRIES])
-def test_every_entry_leads_to_a_feature(medium, name, entry) -> None:
+@pytest.mark.parametrize(("media_type", "name", "entry"), ENTRIES, ids=[name for _, name, _ in ENTRIES])
+def test_every_entry_leads_to_a_feature(media_type, name, entry) -> None:
     module = entry.target.partition(":")[0]
     try:
-        import_module(f"diptych.features.{module}")
+        import_module(module)
     except ModuleNotFoundError as error:
         assert entry.extra is not None and not (error.name or "").startswith("diptych")
         pytest.skip(f"{error.name}, of the extra '{entry.extra}', is not installed")
-    feature = make_feature(medium, f"{name}:3" if entry.argument else name)
+    feature = make_feature(media_type, f"{name}:3" if entry.argument else name)
     assert callable(feature.fit)
     if entry.argument:
         assert getattr(feature, entry.argument.parameter) == (3 if entry.argument.whole else "3")
 
 
 @pytest.mark.parametrize(
-    ("medium", "written", "message"),
+    ("media_type", "written", "message"),
     [
         ("smell", "bow", "no features of 'smell'; there are some of image and text"),
         ("text", "bwo", "no text feature 'bwo'; did you mean 'bow'?"),
@@ -75,9 +77,9 @@ def test_every_entry_leads_to_a_feature(medium, name, entry) -> None:
         ("text", "tfidf+", "no text feature ''"),
     ],
 )
-def test_what_cannot_be_made_is_explained(medium, written, message) -> None:
+def test_what_cannot_be_made_is_explained(media_type, written, message) -> None:
     with pytest.raises(ConfigError) as caught:
-        make_feature(medium, written)
+        make_feature(media_type, written)
     assert message in str(caught.value)
 
 
@@ -90,7 +92,7 @@ def test_dense_features_stand_side_by_side() -> None:
 
 
 def test_names_are_listed_as_they_are_written() -> None:
-    assert media() == ["image", "text"]
+    assert media_types() == ["image", "text"]
     text = feature_names("text")
     encoders = ["minilm", "use", "wordllama", "onnx:PATH", "sentence"]
     assert list(text) == [*encoders, "bow[:SIZE]", "tfidf[:SIZE]", "lda[:TOPICS]"]
@@ -99,8 +101,8 @@ def test_names_are_listed_as_they_are_written() -> None:
 
 
 def test_a_missing_optional_package_is_named_with_its_extra(monkeypatch) -> None:
-    entry = FeatureEntry("text.bow:BagOfWords", "", extra="nowhere")
-    monkeypatch.setitem(FEATURES["text"], "needy", entry)
+    entry = FeatureEntry("diptych.features.text.counts:BagOfWords", "", extra="nowhere")
+    monkeypatch.setitem(BUILT_IN["text"], "needy", entry)
 
     def fail(module: str) -> None:
         raise ModuleNotFoundError(name="unobtainium")
@@ -131,26 +133,28 @@ def test_counts_and_dense_features_stand_side_by_side() -> None:
 
 def test_a_file_is_taken_as_written(monkeypatch) -> None:
     argument = Argument("stop_words", "a file", whole=False, required=True)
-    monkeypatch.setitem(FEATURES["text"], "filed", FeatureEntry("text.bow:BagOfWords", "", argument))
+    monkeypatch.setitem(
+        BUILT_IN["text"], "filed", FeatureEntry("diptych.features.text.counts:BagOfWords", "", argument)
+    )
     assert make_feature("text", "filed:C:/a b.onnx") == BagOfWords(stop_words="C:/a b.onnx")
 
 
-@pytest.mark.parametrize("medium", [pytest.param("image", marks=pytest.mark.slow), "text"])
-def test_the_catalogue_says_how_long_rows_are(medium) -> None:
+@pytest.mark.parametrize("media_type", [pytest.param("image", marks=pytest.mark.slow), "text"])
+def test_the_catalogue_says_how_long_rows_are(media_type) -> None:
     texts = ["one two three", "four five six"] * 10
     images = [generator(n, "catalogue").integers(256, size=(64, 80, 3), dtype=np.uint8) for n in range(40)]
-    for row in describe_features(medium):
+    for row in describe_features(media_type):
         if row["dimension"] is None or not row["installed"]:
             continue
-        extractor = make_feature(medium, row["name"]).fit(texts if medium == "text" else images)
+        extractor = make_feature(media_type, row["name"]).fit(texts if media_type == "text" else images)
         length = extractor.blocks[-1].stop
         if row["name"] in ("bow", "tfidf"):  # as many as the texts hold, at most
-            assert length <= row["dimension"] == make_feature(medium, row["name"]).size
+            assert length <= row["dimension"] == make_feature(media_type, row["name"]).size
         else:
             assert length == row["dimension"], row
         assert extractor.kind == row["kind"]
 
 
 def test_defaults_are_features_and_marked_as_such() -> None:
-    for medium, written in DEFAULT_FEATURES.items():
-        assert [row["name"] for row in describe_features(medium) if row["default"]] == [written]
+    for media_type, written in DEFAULT_FEATURES.items():
+        assert [row["name"] for row in describe_features(media_type) if row["default"]] == [written]

@@ -144,7 +144,7 @@ def test_nothing_usable_at_all_is_an_error(hostile) -> None:
 
 
 def test_a_strange_image_that_a_feature_cannot_bear_is_broken_too(hostile, monkeypatch) -> None:
-    from diptych.features.image import ColourMoments
+    from diptych.features.image.colour import ColourMoments
 
     describe = ColourMoments.describe
 

@@ -12,7 +12,7 @@ import pytest
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset, media_of
 from diptych.features import make_feature, pipeline_of
-from diptych.features.raw_items import read_items
+from diptych.features.pipeline import read_items
 from diptych.ingest import SplitShares, ingest
 from ingest.images import png
 
@@ -47,7 +47,7 @@ def test_the_pipeline_travels_with_the_dataset(options) -> None:
     assert pipeline.fingerprint == dataset.pipeline_fingerprint
     again = pipeline.describe("image", [options.pairs.parent / name for name in dataset.ids[:3].tolist()])
     np.testing.assert_array_equal(again, dataset.everything.features("image")[:3])
-    assert {m: (p.medium, p.features) for m, p in pipeline.modalities.items()} == {
+    assert {m: (p.media_type, p.features) for m, p in pipeline.modalities.items()} == {
         name: (name, written) for name, written in options.features.items()
     }
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from diptych.features.image import ColourMoments
+from diptych.features.image.colour import ColourMoments
 from diptych.features.image.visual_words import VisualWords
 from diptych.ingest import ingest
 from diptych.ingest.row_cache import RowCache, cache_limit, content_key, trim

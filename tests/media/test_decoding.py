@@ -31,42 +31,42 @@ def png_header(width, height) -> bytes:
     return start + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
 
 
-def test_a_plain_picture_is_itself() -> None:
-    picture = decode_image(encoded(Image.fromarray(HALVES)))
-    assert picture.dtype == np.uint8 and picture.flags.c_contiguous
-    np.testing.assert_array_equal(picture, HALVES)
+def test_a_plain_image_is_itself() -> None:
+    image = decode_image(encoded(Image.fromarray(HALVES)))
+    assert image.dtype == np.uint8 and image.flags.c_contiguous
+    np.testing.assert_array_equal(image, HALVES)
 
 
 @pytest.mark.parametrize(("orientation", "turn"), [(3, 2), (6, 3), (8, 1)])
 def test_exif_rotation_is_undone(orientation, turn) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
-    picture = decode_image(encoded(Image.fromarray(HALVES), exif=exif))
-    np.testing.assert_array_equal(picture, np.rot90(HALVES, turn))
+    image = decode_image(encoded(Image.fromarray(HALVES), exif=exif))
+    np.testing.assert_array_equal(image, np.rot90(HALVES, turn))
 
 
 def test_cmyk_becomes_rgb() -> None:
     data = encoded(
         Image.fromarray(HALVES).resize((48, 32), Image.Resampling.NEAREST).convert("CMYK"), "JPEG", quality=95
     )
-    picture = decode_image(data).astype(int)
-    assert picture.shape == (32, 48, 3)
-    np.testing.assert_allclose(picture[4, 24], HALVES[0, 0], atol=12)
-    np.testing.assert_allclose(picture[28, 24], HALVES[7, 0], atol=12)
+    image = decode_image(data).astype(int)
+    assert image.shape == (32, 48, 3)
+    np.testing.assert_allclose(image[4, 24], HALVES[0, 0], atol=12)
+    np.testing.assert_allclose(image[28, 24], HALVES[7, 0], atol=12)
 
 
 def test_a_transparent_palette_stands_on_white() -> None:
     image = Image.new("P", (4, 2), 1)
     image.putpalette([9, 9, 9, 200, 30, 40])
     image.putpixel((0, 0), 0)
-    picture = decode_image(encoded(image, transparency=0))
-    assert picture[0, 0].tolist() == [255, 255, 255]
-    assert picture[1, 3].tolist() == [200, 30, 40]
+    image = decode_image(encoded(image, transparency=0))
+    assert image[0, 0].tolist() == [255, 255, 255]
+    assert image[1, 3].tolist() == [200, 30, 40]
 
 
 def test_half_transparency_is_mixed_with_white() -> None:
-    picture = decode_image(encoded(Image.new("RGBA", (2, 2), (0, 0, 0, 128))))
-    np.testing.assert_allclose(picture, 127, atol=1)
+    image = decode_image(encoded(Image.new("RGBA", (2, 2), (0, 0, 0, 128))))
+    np.testing.assert_allclose(image, 127, atol=1)
 
 
 def test_an_animation_gives_its_first_frame() -> None:
@@ -78,9 +78,9 @@ def test_an_animation_gives_its_first_frame() -> None:
 @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
 def test_sixteen_bits_are_scaled_not_clipped(kind) -> None:
     values = np.array([[0, 257, 32768, 65535]], dtype=np.uint16).repeat(2, axis=0)
-    picture = decode_image(encoded(Image.fromarray(values), kind))
-    assert picture[0, :, 0].tolist() == [0, 1, 128, 255]
-    assert (picture == picture[:, :, :1]).all()
+    image = decode_image(encoded(Image.fromarray(values), kind))
+    assert image[0, :, 0].tolist() == [0, 1, 128, 255]
+    assert (image == image[:, :, :1]).all()
 
 
 def test_numbers_without_a_range_find_one() -> None:
@@ -92,9 +92,9 @@ def test_numbers_without_a_range_find_one() -> None:
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA"])
 def test_grey_is_grey(mode) -> None:
-    picture = decode_image(encoded(Image.fromarray(HALVES).convert(mode)))
-    assert picture.shape == HALVES.shape
-    assert (picture == picture[:, :, :1]).all()
+    image = decode_image(encoded(Image.fromarray(HALVES).convert(mode)))
+    assert image.shape == HALVES.shape
+    assert (image == image[:, :, :1]).all()
 
 
 def test_large_jpegs_are_decoded_small_and_small_ones_whole() -> None:
@@ -125,7 +125,7 @@ def test_limits_are_the_callers() -> None:
     ("data", "reason"),
     [
         (b"", "the file is empty"),
-        (b"this is a text and no picture at all", "not an image: it holds text"),
+        (b"this is a text and no image at all", "not an image: it holds text"),
         (b"\x00\x01\x02" * 40, "no known format"),
         (encoded(Image.effect_noise((64, 64), 80), "JPEG")[:900], "cannot be decoded: .*truncated"),
         (encoded(Image.fromarray(HALVES))[:50], "cannot be decoded|not an image"),

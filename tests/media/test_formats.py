@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from diptych.media import content_problem, is_image_name, is_unsupported_name, media_type
+from diptych.media import content_problem, content_type, is_image_name, is_unsupported_name
 from diptych.media.decoding import FORMATS, ImageError, decode_image
 from diptych.media.formats import IMAGE_SUFFIXES, UNSUPPORTED_SUFFIXES, unsupported_format
 
@@ -94,7 +94,7 @@ NO_IMAGES = {
 @pytest.mark.parametrize("name", DECODED)
 def test_what_is_decoded_is_recognised(name) -> None:
     data, kind = DECODED[name]
-    assert media_type(data) == kind
+    assert content_type(data) == kind
     assert content_problem(data[:512]) is None and unsupported_format(data) is None
     assert decode_image(data).shape[2] == 3
 
@@ -115,7 +115,7 @@ def test_the_sniffer_and_the_image_library_agree(name) -> None:
 @pytest.mark.parametrize("name", UNSUPPORTED)
 def test_what_is_not_decoded_is_named(name) -> None:
     data, kind, words = UNSUPPORTED[name]
-    assert media_type(data) == kind
+    assert content_type(data) == kind
     assert content_problem(data) == f"is {words}, which is not decoded; convert it to JPEG or PNG"
     with pytest.raises(ImageError, match=f"is {words}, which is not decoded"):
         decode_image(data)
@@ -124,7 +124,7 @@ def test_what_is_not_decoded_is_named(name) -> None:
 @pytest.mark.parametrize("name", NO_IMAGES)
 def test_what_is_no_image_is_not_taken_for_one(name) -> None:
     data, kind, problem = NO_IMAGES[name]
-    assert media_type(data) == kind
+    assert content_type(data) == kind
     found = content_problem(data)
     assert found is None if problem is None else problem in found
     with pytest.raises(ImageError):

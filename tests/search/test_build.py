@@ -8,7 +8,7 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset
-from diptych.media import media_type
+from diptych.media import content_type
 from diptych.methods import create, load_model, save_model
 from diptych.search import QueryPart, Searcher, build, build_index
 from diptych.search.spaces import check_indexable
@@ -205,6 +205,6 @@ def test_another_format_is_told(own_index) -> None:
         Searcher.open(own_index)
 
 
-def test_media_types_come_from_the_bytes() -> None:
-    assert media_type(b"\xff\xd8\xff\xe0") == "image/jpeg" and media_type(b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
-    assert media_type(b"<svg onload=x>") == "image/svg+xml"
+def test_content_types_come_from_the_bytes() -> None:
+    assert content_type(b"\xff\xd8\xff\xe0") == "image/jpeg" and content_type(b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
+    assert content_type(b"<svg onload=x>") == "image/svg+xml"

@@ -6,7 +6,7 @@ import typing
 import pytest
 
 from diptych._core.errors import DataError, DiptychError
-from diptych.media import media_type
+from diptych.media import content_type
 from diptych.search import Answer, NewItem, Query, QueryPart, Searcher, build_index
 from diptych.serving.service import SearchBackend
 from search.gallery import make, png
@@ -122,7 +122,7 @@ def test_what_is_added_is_found_shown_and_gone_when_removed(searcher, new_image)
     assert searcher.add([item], replace=True) == 1
     assert [hit.id for hit in answer(searcher, text("red", where="mine = 1")).hits] == ["mine"]
     assert searcher.original("mine") == (new_image, "image/png") and searcher.get("mine").has_media
-    assert media_type(searcher.thumbnail("mine")) == "image/webp"
+    assert content_type(searcher.thumbnail("mine")) == "image/webp"
     assert searcher.remove(["mine", "nothing"]) == 1
     assert searcher.get("mine") is None and searcher.thumbnail("mine") is None and searcher.original("mine") is None
 

@@ -27,6 +27,14 @@ def stateful(cls: type[T]) -> type[T]:
     return cls
 
 
+def stored_names(cls: type) -> dict[str, str]:
+    """The fields of a stateful class by the names they are stored under.
+
+    A field that was renamed keeps its former name in files by `field(metadata={"stored": NAME})`.
+    """
+    return {field.metadata.get("stored", field.name): field.name for field in fields(cls)}
+
+
 def pack(value: Any, name: str = "") -> tuple[Any, dict[str, np.ndarray]]:  # noqa: ANN401
     """Split a value into its JSON part and its arrays by dotted name."""
     arrays: dict[str, np.ndarray] = {}
@@ -49,7 +57,8 @@ def _pack(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa:
         parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
         return {"$csr": {key: inside(key, part) for key, part in parts.items()}, "shape": list(value.shape)}
     if is_dataclass(value) and _STATEFUL.get(type(value).__name__) is type(value):
-        content = {field.name: inside(field.name, getattr(value, field.name)) for field in fields(value)}
+        names = stored_names(type(value))
+        content = {stored: inside(stored, getattr(value, name)) for stored, name in names.items()}
         return {"$type": type(value).__name__, "fields": content}
     if isinstance(value, dict):
         if any(not isinstance(key, str) or key.startswith("$") for key in value):
@@ -93,9 +102,11 @@ def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
     if "$type" in value:
         if value["$type"] not in _STATEFUL:
             raise DataError(f"the model holds a '{value['$type']}', which this version of diptych does not know.")
-        content = {key: unpack(child, arrays) for key, child in value["fields"].items()}
+        cls = _STATEFUL[value["$type"]]
+        names = stored_names(cls)
+        content = {names.get(key, key): unpack(child, arrays) for key, child in value["fields"].items()}
         try:
-            return _STATEFUL[value["$type"]](**content)
+            return cls(**content)
         except TypeError as error:
             raise DataError(f"the model's '{value['$type']}' does not fit this version of diptych ({error}).") from None
     return {key: unpack(child, arrays) for key, child in value.items()}

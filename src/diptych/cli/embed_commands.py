@@ -116,7 +116,7 @@ def embed_file(
         raise ConfigError(f"{out} does not end in .npy; name a file such as embeddings.npy.")
     fitted = load_model(model)
     items = [_from_file(fitted, path, modality) for path in files or []]
-    items += [_RawItem(each, modality or _of_medium(fitted, "text"), each) for each in text or []]
+    items += [_RawItem(each, modality or _of_media_type(fitted, "text"), each) for each in text or []]
     if not items:
         raise ConfigError("there is nothing to embed; give files, or texts with --text.")
     embeddings = np.concatenate([fitted.embed_raw(one.modality, [one.raw], purpose) for one in items])
@@ -135,8 +135,8 @@ def embed_file(
 
 def _from_file(fitted: Method, path: Path, modality: str | None) -> _RawItem:
     guessed = "text" if path.suffix.lower() in _TEXT_ENDINGS else "image"
-    chosen = modality or _of_medium(fitted, guessed)
-    if fitted.pipeline.of(chosen).medium != "text":
+    chosen = modality or _of_media_type(fitted, guessed)
+    if fitted.pipeline.of(chosen).media_type != "text":
         return _RawItem(str(path), chosen, str(path))
     try:
         return _RawItem(str(path), chosen, path.read_text(encoding="utf-8-sig"))
@@ -146,12 +146,14 @@ def _from_file(fitted: Method, path: Path, modality: str | None) -> _RawItem:
         raise DataError(f"{path} is not UTF-8 text ({error}); save it as UTF-8.") from None
 
 
-def _of_medium(fitted: Method, medium: str) -> str:
-    """The model's modality of a medium, image or text."""
-    fitting = [name for name in fitted.modalities if fitted.pipeline.of(name).medium == medium]
+def _of_media_type(fitted: Method, media_type: str) -> str:
+    """The model's modality of a media type, image or text."""
+    fitting = [name for name in fitted.modalities if fitted.pipeline.of(name).media_type == media_type]
     if len(fitting) != 1:
         known = ", ".join(fitted.modalities)
-        raise ConfigError(f"the model has {len(fitting)} modalities of {medium} ({known}); name one with --modality.")
+        raise ConfigError(
+            f"the model has {len(fitting)} modalities of {media_type} ({known}); name one with --modality."
+        )
     return fitting[0]
 
 

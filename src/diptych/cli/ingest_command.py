@@ -123,7 +123,7 @@ def ingest(
         pairs=pairs,
         out=out,
         images=images,
-        features={medium: "+".join(given[medium] or [default]) for medium, default in DEFAULT_FEATURES.items()},
+        features={name: "+".join(given[name] or [default]) for name, default in DEFAULT_FEATURES.items()},
         columns={part: column for part, column in columns.items() if column},
         drop_columns=split_names(drop_columns or ""),
         captions=captions,

@@ -61,25 +61,25 @@ def _is_plain(value: object) -> bool:
 
 def features(as_json: AsJson = False) -> None:
     """List the feature extractors of images and texts: name, dimension, and whether each is installed."""
-    from diptych.features import DEFAULT_FEATURES, describe_features, media
+    from diptych.features import DEFAULT_FEATURES, describe_features, media_types
 
-    rows = [row for medium in media() for row in describe_features(medium)]
+    rows = [row for media_type in media_types() for row in describe_features(media_type)]
     if as_json:
         typer.echo(json.dumps({"default": DEFAULT_FEATURES, "features": rows}, indent=2, ensure_ascii=False))
         return
-    for medium in media():
-        table = Table(title=f"{medium} features (--{medium}-features)", title_justify="left")
+    for media_type in media_types():
+        table = Table(title=f"{media_type} features (--{media_type}-features)", title_justify="left")
         for heading in ("feature", "columns", "what it is", "here"):
             table.add_column(heading, no_wrap=heading == "feature", justify="right" if heading == "columns" else "left")
         for row in rows:
-            if row["medium"] == medium:
+            if row["media_type"] == media_type:
                 table.add_row(*_cells(row))
         output_console().print(table)
     typer.echo("Join features with a plus (bow:3000+minilm); settings follow a comma (bow:3000,max_df=0.5).")
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    columns = "the encoder's" if row["dimension"] is None else f"{row['dimension']:,}"
+    columns = "varies" if row["dimension"] is None else f"{row['dimension']:,}"
     here = "default" if row["default"] else "ready" if row["installed"] else f"{row['needs']}"
     if row["default"] and not row["installed"]:
         here = f"default, but first: {row['needs']}"

@@ -9,9 +9,8 @@ from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych.export.checks import ENCODER_TOLERANCE, Check, check_pictures
 from diptych.features import Pipeline
-from diptych.features.encoder_folder import weights_beside
-from diptych.features.exported_encoders import changed_inside
-from diptych.features.pipeline import FittedModality, save_pipeline
+from diptych.features.encoder_files import weights_beside
+from diptych.features.pipeline import FittedModality, changed_inside, save_pipeline
 from diptych.methods import Method
 
 
@@ -89,7 +88,7 @@ class _Exporter:
         return name
 
     def _network(self, encoder: Any) -> Any:  # noqa: ANN401
-        from diptych.features.image.cnn_graph import write_cnn_graph
+        from diptych.features.image.cnn import write_cnn_graph
 
         path = self.files / f"{encoder.name}.onnx"
         graph, pictures = write_cnn_graph(encoder, path), check_pictures()

@@ -1,23 +1,26 @@
-"""Turn raw pictures and texts, or stored features, into the numbers a method learns from."""
+"""Turn raw images and texts into the rows of numbers a method learns from."""
 
-from diptych.features.contract import Block, Extractor, Feature
+from diptych.features.contract import Block, ComposedExtractor, Composition, Extractor, Feature, learns, width
 from diptych.features.pipeline import (
     FittedModality,
     Pipeline,
     check_same_pipeline,
     fit_pipeline,
+    ignored_words,
+    is_whole_word,
     load_pipeline,
     pipeline_of,
+    read_items,
     save_pipeline,
+    text_encoder_columns,
 )
-from diptych.features.readable import ignored_words, is_whole_word, text_encoder_columns
 from diptych.features.registry import (
     DEFAULT_FEATURES,
     check_available,
     describe_features,
     feature_names,
     make_feature,
-    media,
+    media_types,
 )
 from diptych.features.scaling import Scaling, fit_scaling
 from diptych.features.text.cleaning import clean_text
@@ -25,6 +28,8 @@ from diptych.features.text.cleaning import clean_text
 __all__ = [
     "DEFAULT_FEATURES",
     "Block",
+    "ComposedExtractor",
+    "Composition",
     "Extractor",
     "Feature",
     "FittedModality",
@@ -39,10 +44,13 @@ __all__ = [
     "fit_scaling",
     "ignored_words",
     "is_whole_word",
+    "learns",
     "load_pipeline",
     "make_feature",
-    "media",
+    "media_types",
     "pipeline_of",
+    "read_items",
     "save_pipeline",
     "text_encoder_columns",
+    "width",
 ]

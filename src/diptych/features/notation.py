@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from diptych._core.errors import ConfigError
-from diptych.features.catalogue import FEATURES, Argument, FeatureEntry
+from diptych.features.catalogue import BUILT_IN, Argument, FeatureEntry, features_of
 
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -30,31 +30,20 @@ class WrittenFeature:
     settings: Mapping[str, str]
 
 
-def features_of(medium: str) -> dict[str, FeatureEntry]:
-    """Every feature of a medium by name.
-
-    Raises:
-        ConfigError: when there is no such medium.
-    """
-    if medium not in FEATURES:
-        raise ConfigError(f"there are no features of '{medium}'; there are some of {' and '.join(FEATURES)}.")
-    return FEATURES[medium]
-
-
-def read_features(medium: str, written: str) -> list[WrittenFeature]:
+def read_features(media_type: str, written: str) -> list[WrittenFeature]:
     """Take apart what a user wrote.
 
     Raises:
         ConfigError: when a feature is unknown or its argument makes no sense.
     """
-    known = features_of(medium)
+    known = features_of(media_type)
     parts: list[str] = []
     for part in written.split("+"):
         if parts and _takes_text(parts[-1], known) and _name(part) not in known:
             parts[-1] += f"+{part}"  # a path may hold a plus
         else:
             parts.append(part)
-    return [_read_one(medium, part.strip(), known) for part in parts]
+    return [_read_one(media_type, part.strip(), known) for part in parts]
 
 
 def converted(make: Callable[..., Any], feature: WrittenFeature) -> dict[str, Any]:
@@ -90,14 +79,14 @@ def _name(written: str) -> str:
     return written.strip().partition(":")[0].partition(",")[0].strip()
 
 
-def _read_one(medium: str, written: str, known: Mapping[str, FeatureEntry]) -> WrittenFeature:
+def _read_one(media_type: str, written: str, known: Mapping[str, FeatureEntry]) -> WrittenFeature:
     name = _name(written)
     if name not in known:
-        elsewhere = [other for other in FEATURES if name in FEATURES[other]]
+        elsewhere = [other for other in BUILT_IN if name in features_of(other)]
         close = get_close_matches(name, known, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}."
         hint = f"that is a feature of {elsewhere[0]}; {hint}" if elsewhere else hint
-        raise ConfigError(f"there is no {medium} feature '{name}'; {hint}")
+        raise ConfigError(f"there is no {media_type} feature '{name}'; {hint}")
     entry, rest = known[name], written[len(name) :].strip()
     text, settings = _settings(rest, name, entry.argument)
     if entry.argument is None and text is not None:

@@ -1,25 +1,32 @@
-"""The pipeline: how raw pictures and texts became rows, kept so that it can travel with a model.
+"""The pipeline: how raw images and texts became rows, kept so that it can travel with a model.
 
-A model that learned from rows is of no use to new pictures unless they become rows in exactly the same way.
+A model that learned from rows is of no use to new images unless they become rows in exactly the same way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from diptych._core.arrays import Features
+import numpy as np
+
+from diptych._core.arrays import Features, ImageArray
 from diptych._core.errors import ConfigError, DataError
+from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import pack, stateful, unpack
 from diptych._core.state_folder import FolderFormat, hash_state, to_weights, versions
 from diptych.data.dataset import Dataset
-from diptych.features.contract import Extractor
-from diptych.features.raw_items import read_items
+from diptych.features.contract import ComposedExtractor, Extractor, width
 from diptych.features.registry import import_features, make_feature
 
-_PIPELINE = FolderFormat("pipeline.json", "diptych-pipeline", 1, "pipeline", "make one from raw pictures and texts")
+T = TypeVar("T")
+FILE_EXTRACTORS = ("OnnxExtractor", "FolderImageExtractor", "FolderTextExtractor")
+"""Extractors that read an encoder from a file of the user's."""
+
+_PIPELINE = FolderFormat("pipeline.json", "diptych-pipeline", 1, "pipeline", "make one from raw images and texts")
 
 
 @stateful
@@ -28,12 +35,12 @@ class FittedModality:
     """How one modality's items become rows.
 
     Attributes:
-        medium: what its items are: "image" or "text".
+        media_type: what its items are: "image" or "text".
         features: the features as the user wrote them, such as "nuswide" or "bow:1000".
         extractor: the fitted feature.
     """
 
-    medium: str
+    media_type: str = field(metadata={"stored": "medium"})
     features: str
     extractor: Extractor[Any]
 
@@ -54,9 +61,9 @@ class Pipeline:
         return self.of(modality).extractor(items)
 
     def describe(self, modality: str, raw: Any) -> Features:  # noqa: ANN401 - see `read_items`
-        """One row for each raw item of a modality: paths or pictures, or strings."""
+        """One row for each raw item of a modality: paths or images, or strings."""
         part = self.of(modality)
-        return part.extractor(read_items(part.medium, raw))
+        return part.extractor(read_items(part.media_type, raw))
 
     def of(self, modality: str) -> FittedModality:
         """How one modality's items become rows."""
@@ -82,12 +89,12 @@ def fit_pipeline(
     """Learn a pipeline from training items.
 
     Args:
-        features: for each modality its medium and its features as a user writes them.
+        features: for each modality its media type and its features as a user writes them.
         items: the training items of each modality, streamed once.
         seed: of what is drawn at random on the way.
         progress: told how far it is.
     """
-    makers = {modality: make_feature(medium, written) for modality, (medium, written) in features.items()}
+    makers = {modality: make_feature(media_type, written) for modality, (media_type, written) in features.items()}
     missing = [modality for modality in makers if modality not in items]
     if missing:
         raise ConfigError(f"there are features for '{missing[0]}' but no items of it; give both or neither.")
@@ -102,7 +109,9 @@ def fit_pipeline(
 def save_pipeline(pipeline: Pipeline, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write a pipeline as a folder, whole or not at all."""
     state, arrays = pack(pipeline)
-    written = {name: {"medium": part.medium, "features": part.features} for name, part in pipeline.modalities.items()}
+    written = {
+        name: {"medium": part.media_type, "features": part.features} for name, part in pipeline.modalities.items()
+    }
     body = {
         "fingerprint": pipeline.fingerprint,
         "modalities": written,
@@ -115,10 +124,13 @@ def save_pipeline(pipeline: Pipeline, folder: str | Path, *, overwrite: bool = F
 def load_pipeline(folder: str | Path) -> Pipeline:
     """Open a saved pipeline; nothing in it is executed or unpickled."""
     body, arrays = _PIPELINE.read(folder)
-    for part in body["modalities"].values():
-        import_features(part["medium"], part["features"])
-    pipeline = unpack(body["state"], arrays)
-    if not isinstance(pipeline, Pipeline) or pipeline.fingerprint != body["fingerprint"]:
+    try:
+        for part in body["modalities"].values():
+            import_features(part["medium"], part["features"])
+        pipeline = unpack(body["state"], arrays)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{folder} is no pipeline that can be read ({error!r}); make it again.") from None
+    if not isinstance(pipeline, Pipeline) or pipeline.fingerprint != body.get("fingerprint"):
         raise DataError(f"{folder} is not what was saved: its content does not have the fingerprint it names.")
     return pipeline
 
@@ -143,3 +155,122 @@ def check_same_pipeline(model: str, rows: str, *, remedy: str = "extract the row
     """
     if model != rows:
         raise DataError(f"this model was made by pipeline {model} and these rows by pipeline {rows}; {remedy}.")
+
+
+def changed_inside(value: T, change: Callable[[Any], Any]) -> T:
+    """The same value with every dataclass in it as `change` gives it back; what it gives back anew is not looked into.
+
+    >>> changed_inside((1, {"a": (2,)}), lambda part: part)
+    (1, {'a': (2,)})
+    """
+    if isinstance(value, tuple):
+        return type(value)(changed_inside(part, change) for part in value)
+    if isinstance(value, dict):
+        return type(value)({key: changed_inside(part, change) for key, part in value.items()})
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    changed: T = change(value)
+    if changed is not value:
+        return changed
+    return replace(value, **{field.name: changed_inside(getattr(value, field.name), change) for field in fields(value)})
+
+
+def load_located_pipeline(folder: Path) -> tuple[Pipeline, str]:
+    """Load a pipeline whose encoders lie in its own folder.
+
+    Returns:
+        The pipeline ready to be used, and its fingerprint as it was written: paths are part of it.
+    """
+
+    def located(part: Any) -> Any:  # noqa: ANN401 - any dataclass of a pipeline
+        # By name, for a pipeline of texts needs nothing of what the modules of images import.
+        if type(part).__name__ not in FILE_EXTRACTORS:
+            return part
+        here = replace(part, path=str(folder / Path(part.path).name))
+        if type(part).__name__ == "FolderTextExtractor":
+            return replace(here, rule=replace(part.rule, path=str(folder / Path(part.rule.path).name)))
+        return here
+
+    written = load_pipeline(folder)
+    return changed_inside(written, located), written.fingerprint
+
+
+def read_items(media_type: str, raw: Any) -> list[Any]:  # noqa: ANN401 - whatever stands for an item
+    """Items as features read them, from one raw item or several.
+
+    Args:
+        media_type: "image" takes paths, the bytes of a file, Pillow images and height × width × 3 arrays of bytes;
+            "text" takes strings.
+        raw: one of these, or a sequence of them.
+
+    Raises:
+        DataError: when a file is missing or no image; the message names it.
+    """
+    if media_type not in _READERS:
+        raise ConfigError(f"raw items of '{media_type}' cannot be read; there are {' and '.join(_READERS)}.")
+    several = isinstance(raw, Sequence) and not isinstance(raw, str | bytes)
+    return [_READERS[media_type](item) for item in (raw if several else [raw])]
+
+
+def _read_text(item: Any) -> str:  # noqa: ANN401
+    if not isinstance(item, str):
+        raise DataError(f"a text is a {type(item).__name__}; give a string.")
+    return item
+
+
+def _read_image(item: Any) -> ImageArray:  # noqa: ANN401
+    if isinstance(item, np.ndarray):
+        return item
+    optional_package("PIL", "reading images", "images")
+    from diptych.media.decoding import read_image
+
+    return read_image(item)
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {"image": _read_image, "text": _read_text}
+
+
+def ignored_words(part: FittedModality, text: str) -> tuple[str, ...]:
+    """The words of a typed text that its extractor cannot use, in order and once each.
+
+    A word is ignored by features side by side only if every one of them ignores it.
+    """
+    words = dict.fromkeys(filter(None, (_bare(chunk) for chunk in text.split())))
+    return tuple(word for word in words if not _knows(part.extractor, word))
+
+
+def is_whole_word(part: FittedModality, word: str) -> bool:
+    """Whether a pretrained encoder's vocabulary holds a word as a whole; False where there is no such encoder."""
+    return any(inner.has_word(word) for inner in _parts(part.extractor) if hasattr(inner, "has_word"))
+
+
+def text_encoder_columns(part: FittedModality) -> slice | None:
+    """The columns of a text's row that a pretrained encoder made, of length one together; None where there are none."""
+    start = 0
+    for extractor in _parts(part.extractor):
+        stop = start + width(extractor.blocks)
+        if part.media_type == "text" and getattr(extractor, "encodes", False):
+            return slice(start, stop)
+        start = stop
+    return None
+
+
+def _parts(extractor: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    if not isinstance(extractor, ComposedExtractor):
+        return (extractor,)
+    return tuple(inner for part in extractor.parts for inner in _parts(part))
+
+
+def _knows(extractor: Any, word: str) -> bool:  # noqa: ANN401
+    """Whether some part can use a word; a feature that does not say which words it knows is taken to know all."""
+    return any(part.knows(word) if hasattr(part, "knows") else True for part in _parts(extractor))
+
+
+def _bare(chunk: str) -> str:
+    """A chunk of text without punctuation around it."""
+    start, stop = 0, len(chunk)
+    while start < stop and unicodedata.category(chunk[start])[0] == "P":
+        start += 1
+    while stop > start and unicodedata.category(chunk[stop - 1])[0] == "P":
+        stop -= 1
+    return chunk[start:stop]

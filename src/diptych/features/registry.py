@@ -1,6 +1,6 @@
-"""The registry: every feature by the medium it reads and its name, imported only when it is asked for.
+"""The registry: features by the media type they read and their name, imported only when they are asked for.
 
-See `diptych.features.notation` for how features are written.
+See `diptych.features.notation` for how features are written, and `diptych.features.catalogue` for which there are.
 """
 
 from collections.abc import Callable
@@ -10,30 +10,30 @@ from pathlib import Path
 from typing import Any
 
 from diptych._core.errors import ConfigError
-from diptych.features.catalogue import FEATURES, FeatureEntry
-from diptych.features.contract import Feature
-from diptych.features.notation import converted, features_of, read_features
+from diptych.features.catalogue import BUILT_IN, FeatureEntry, features_of
+from diptych.features.contract import Composition, Feature
+from diptych.features.notation import converted, read_features
 
 DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "text": "minilm"}
-"""What each medium is read by where nothing else is said."""
+"""What each media type is read by where nothing else is said."""
 
 
-def media() -> list[str]:
+def media_types() -> list[str]:
     """What features can be made of: "image" and "text"."""
-    return list(FEATURES)
+    return list(BUILT_IN)
 
 
-def feature_names(medium: str) -> dict[str, str]:
-    """Every feature of a medium as it is written, with its summary."""
-    return {_as_written(name, entry): entry.summary for name, entry in features_of(medium).items()}
+def feature_names(media_type: str) -> dict[str, str]:
+    """Every feature of a media type as it is written, with its summary."""
+    return {_as_written(name, entry): entry.summary for name, entry in features_of(media_type).items()}
 
 
-def describe_features(medium: str) -> list[dict[str, Any]]:
-    """All that is known of a medium's features without importing one: for tables and JSON."""
-    default = DEFAULT_FEATURES.get(medium)
+def describe_features(media_type: str) -> list[dict[str, Any]]:
+    """All that is known of a media type's features without importing one: for tables and JSON."""
+    default = DEFAULT_FEATURES.get(media_type)
     return [
         {
-            "medium": medium,
+            "media_type": media_type,
             "name": name,
             "written": _as_written(name, entry),
             "summary": entry.summary,
@@ -44,7 +44,7 @@ def describe_features(medium: str) -> list[dict[str, Any]]:
             "installed": not missing_modules(entry),
             "default": name == default,
         }
-        for name, entry in features_of(medium).items()
+        for name, entry in features_of(media_type).items()
     ]
 
 
@@ -53,32 +53,29 @@ def _as_written(name: str, entry: FeatureEntry) -> str:
     return f"{name}[{shape}]" if entry.argument is not None and not entry.argument.required else f"{name}{shape}"
 
 
-def make_feature(medium: str, written: str) -> Feature[Any]:
+def make_feature(media_type: str, written: str) -> Feature[Any]:
     """Make a feature from what a user wrote, such as "bow:1000", "bow:3000,max_df=0.5" or "bow:3000+minilm"."""
     made = []
-    for feature in read_features(medium, written):
+    for feature in read_features(media_type, written):
         make = _constructor(feature.name, feature.entry)
         made.append(make(**feature.values, **converted(make, feature)))
-    return made[0] if len(made) == 1 else _composition()(tuple(made))
+    return made[0] if len(made) == 1 else Composition(tuple(made))
 
 
-def import_features(medium: str, written: str) -> None:
+def import_features(media_type: str, written: str) -> None:
     """Make the classes of features known to `diptych._core.state`, so that what was saved of them can be read."""
-    features = read_features(medium, written)
-    for feature in features:
+    for feature in read_features(media_type, written):
         _constructor(feature.name, feature.entry)
-    if len(features) > 1:
-        _composition()
 
 
-def check_available(medium: str, written: str) -> None:
+def check_available(media_type: str, written: str) -> None:
     """Refuse features that cannot be made here, before any work is done; cheap.
 
     Raises:
         ConfigError: when a feature is unknown or written wrongly, or an optional package it needs is missing; the
             message says what to type.
     """
-    features = read_features(medium, written)
+    features = read_features(media_type, written)
     for feature in features:
         missing = missing_modules(feature.entry)
         if missing:
@@ -89,8 +86,8 @@ def check_available(medium: str, written: str) -> None:
         path = feature.values.get("path")
         if path is not None and not Path(path).exists():
             raise ConfigError(f"'{feature.name}:{path}': there is no such file or folder.")
-    if any(feature.settings for feature in features):
-        make_feature(medium, written)
+    if any(feature.settings or feature.entry.package for feature in features):
+        make_feature(media_type, written)
 
 
 def missing_modules(entry: FeatureEntry) -> list[str]:
@@ -98,27 +95,22 @@ def missing_modules(entry: FeatureEntry) -> list[str]:
     return [module for module in entry.modules if find_spec(module) is None]
 
 
-def _composition() -> Callable[..., Feature[Any]]:
-    return _load("+", "composition:Composition", None)
-
-
 def _constructor(name: str, entry: FeatureEntry) -> Callable[..., Feature[Any]]:
     """What makes a feature, its module imported."""
-    makers = [_load(name, target, entry.extra) for target in entry.target.split("+")]
-    if len(makers) == 1:
-        return makers[0]
-    join = _composition()
-    return lambda: join(tuple(make() for make in makers))
+    makers = [_load(name, target, entry) for target in entry.target.split("+")]
+    return makers[0] if len(makers) == 1 else lambda: Composition(tuple(make() for make in makers))
 
 
-def _load(name: str, target: str, extra: str | None) -> Callable[..., Feature[Any]]:
+def _load(name: str, target: str, entry: FeatureEntry) -> Callable[..., Feature[Any]]:
     module, _, attribute = target.partition(":")
     try:
-        loaded: Callable[..., Feature[Any]] = getattr(import_module(f"diptych.features.{module}"), attribute)
-    except ModuleNotFoundError as error:
-        if extra is None or (error.name or "").startswith("diptych"):
+        loaded: Callable[..., Feature[Any]] = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        if entry.package is not None:
+            raise ConfigError(
+                f"the feature '{name}' of the package {entry.package} cannot be imported ({error}); mend or remove it."
+            ) from None
+        if not isinstance(error, ModuleNotFoundError) or entry.extra is None or str(error.name).startswith("diptych"):
             raise
-        raise ConfigError(
-            f"'{name}' needs the optional package '{error.name}'; install it with: pip install 'diptych[{extra}]'"
-        ) from None
+        raise ConfigError(f"'{name}' needs the optional package '{error.name}'; run: {entry.remedy}") from None
     return loaded

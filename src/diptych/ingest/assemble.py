@@ -87,7 +87,7 @@ def assemble(
             pipeline.of(outcome.units.modality).extractor.kind,
             _rows(pipeline, outcome, work),
             outcome.present[kept],
-            origin=f"the {outcome.units.medium} features",
+            origin=f"the {outcome.units.media_type} features",
         )
         for outcome in usable
     }
@@ -99,7 +99,7 @@ def assemble(
     )
     write_json(work.path / REPORT_FILE, report.to_json())
     draft = replace(
-        _draft(plan, np.flatnonzero(kept), {outcome.units.medium: outcome.present for outcome in outcomes}),
+        _draft(plan, np.flatnonzero(kept), {outcome.units.media_type: outcome.present for outcome in outcomes}),
         modalities=modalities,
         pipeline_fingerprint=pipeline.fingerprint,
         attachments={PIPELINE_FOLDER: work.pipeline, REPORT_FILE: work.path / REPORT_FILE},
@@ -131,7 +131,7 @@ def _outcome(plan: Plan, units: Units, work: WorkFolder) -> _Outcome:
         usable[at : at + len(task.units)] = shard.present
         at += len(task.units)
         for unit, reason in zip(task.units, shard.reasons, strict=True):
-            if reason and units.medium == "image":
+            if reason and units.media_type == "image":
                 problems.append(Problem("picture", unit.name, reason))
             elif reason:
                 problems.append(Problem("text", f"the text '{unit[:40]}'", reason))

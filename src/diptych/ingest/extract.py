@@ -17,7 +17,7 @@ from diptych._core.progress import Progress
 from diptych._core.seeding import generator
 from diptych.data.fingerprint import hash_records
 from diptych.features import FittedModality, Pipeline, fit_pipeline, load_pipeline, make_feature, save_pipeline
-from diptych.features.composition import learns
+from diptych.features.contract import learns
 from diptych.ingest.describe import ImageStream
 from diptych.ingest.plan import Plan
 from diptych.ingest.row_cache import library_versions, rows_folder, trim
@@ -50,20 +50,22 @@ def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
     return pipeline
 
 
-def _fitted(plan: Plan, medium: str, written: str, progress: Progress) -> FittedModality:
+def _fitted(plan: Plan, media_type: str, written: str, progress: Progress) -> FittedModality:
     """Fit one modality's features; what was learned of the same images before is taken from the cache."""
-    kept = fitted_folder(plan, written) if medium == "image" and learns(make_feature(medium, written)) else None
+    kept = fitted_folder(plan, written) if media_type == "image" and learns(make_feature(media_type, written)) else None
     if kept is not None and kept.exists():
         with suppress(DataError):
-            return load_pipeline(kept).of(medium)
-    items: Iterable[Any] = _training_images(plan) if medium == "image" else _training_texts(plan)
+            return load_pipeline(kept).of(media_type)
+    items: Iterable[Any] = _training_images(plan) if media_type == "image" else _training_texts(plan)
     with threadpool_limits(1):
-        fitted = fit_pipeline({medium: (medium, written)}, {medium: items}, seed=plan.options.seed, progress=progress)
+        fitted = fit_pipeline(
+            {media_type: (media_type, written)}, {media_type: items}, seed=plan.options.seed, progress=progress
+        )
     if kept is not None:
         with suppress(OSError, DataError):
             save_pipeline(fitted, kept, overwrite=True)
             _trim(kept.parent)
-    return fitted.of(medium)
+    return fitted.of(media_type)
 
 
 def fitted_folder(plan: Plan, written: str) -> Path | None:
@@ -120,19 +122,19 @@ class Units:
 
     Attributes:
         modality: its name.
-        medium: "image" or "text".
+        media_type: "image" or "text".
         units: places of pictures, or texts.
         unit_of_item: for each item the number of its unit, -1 for none.
     """
 
     modality: str
-    medium: str
+    media_type: str
     units: Sequence[Any]
     unit_of_item: Integers
 
     def tasks(self) -> Iterator[Task]:
         """The units cut into shards, the same ones whoever makes them."""
-        size = _SHARD_UNITS[self.medium]
+        size = _SHARD_UNITS[self.media_type]
         for number, start in enumerate(range(0, len(self.units), size)):
             yield Task(self.modality, number, self.units[start : start + size])
 
@@ -140,11 +142,11 @@ class Units:
 def units_of(plan: Plan, pipeline: Pipeline) -> list[Units]:
     """The units of every modality that some item has."""
     has_text = np.array([bool(item.texts) for item in plan.items])
-    of_medium = {
+    units_of = {
         "image": (plan.places, plan.place_of_item),
         "text": (plan.texts, np.where(has_text, np.cumsum(has_text) - 1, -1)),
     }
-    found = [Units(name, part.medium, *of_medium[part.medium]) for name, part in pipeline.modalities.items()]
+    found = [Units(name, part.media_type, *units_of[part.media_type]) for name, part in pipeline.modalities.items()]
     return [units for units in found if len(units.units)]
 
 

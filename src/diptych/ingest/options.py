@@ -105,8 +105,8 @@ def check_options(options: IngestOptions) -> None:
         DataError: when the dataset's folder cannot be made.
     """
     if options.pipeline is None:
-        for medium, written in options.features.items():
-            check_available(medium, written)
+        for media_type, written in options.features.items():
+            check_available(media_type, written)
     for name in ("fit_images", "max_pixels", "max_bytes"):
         if getattr(options, name) < 1:
             raise ConfigError(f"{name} is {getattr(options, name)}; it must be at least 1.")

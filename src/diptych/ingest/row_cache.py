@@ -25,8 +25,7 @@ from diptych._core.state_folder import hash_state, to_weights, versions
 from diptych.data.fingerprint import hash_records
 from diptych.data.modality import Kind
 from diptych.features import Block, Extractor, FittedModality
-from diptych.features.composition import ComposedExtractor
-from diptych.features.contract import width
+from diptych.features.contract import ComposedExtractor, width
 
 LIMIT_VARIABLE = "DIPTYCH_ROW_CACHE_GB"
 _DEFAULT_GB = 4.0
@@ -250,7 +249,7 @@ class CachedExtractor:
     def __init__(self, part: FittedModality, folder: Path | None) -> None:
         self._caches: list[RowCache] = []
         self._computes = False
-        self.extractor = self._wrapped(part.extractor, part.medium, folder)
+        self.extractor = self._wrapped(part.extractor, part.media_type, folder)
 
     @property
     def keeps(self) -> bool:
@@ -270,12 +269,12 @@ class CachedExtractor:
         for cache in self._caches:
             cache.close()
 
-    def _wrapped(self, extractor: Extractor[Any], medium: str, folder: Path | None) -> Extractor[Any]:
+    def _wrapped(self, extractor: Extractor[Any], media_type: str, folder: Path | None) -> Extractor[Any]:
         if isinstance(extractor, ComposedExtractor):
-            return replace(extractor, parts=tuple(self._wrapped(part, medium, folder) for part in extractor.parts))
-        if extractor.kind != "dense" or (medium == "text" and not getattr(extractor, "encodes", False)):
+            return replace(extractor, parts=tuple(self._wrapped(part, media_type, folder) for part in extractor.parts))
+        if extractor.kind != "dense" or (media_type == "text" and not getattr(extractor, "encodes", False)):
             self._computes = True
             return _Computed(extractor)
-        modules = ("diptych.media.decoding",) if medium == "image" else ()
+        modules = ("diptych.media.decoding",) if media_type == "image" else ()
         self._caches.append(cache_of(extractor, folder, *modules))
         return _FromCache(extractor, self._caches[-1])

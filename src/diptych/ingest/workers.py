@@ -70,7 +70,7 @@ class Worker:
     def __call__(self, task: Task) -> int:
         """Make a shard and write it; returns how many of its units were known already."""
         extractor = self._extractor(task.modality)
-        is_image = self._pipeline.of(task.modality).medium == "image"
+        is_image = self._pipeline.of(task.modality).media_type == "image"
         known = 0
 
         def keyed(unit: Any) -> Keyed | Broken:  # noqa: ANN401 - a place or a text
@@ -90,7 +90,7 @@ class Worker:
     def is_quick(self, task: Task) -> bool:
         """Whether a shard takes less time than starting a process: all is known, or words are merely counted."""
         extractor = self._extractor(task.modality)
-        if self._pipeline.of(task.modality).medium != "image":
+        if self._pipeline.of(task.modality).media_type != "image":
             return not extractor.keeps or all(extractor.knows(_text_key(text)) for text in task.units)
         return extractor.keeps and all(self._images.is_known(place, extractor) for place in task.units)
 

@@ -1,4 +1,4 @@
-"""Where raw items come from: folders and archives of files, media types, decoding, thumbnails.
+"""Where raw items come from: folders and archives of files, content types, decoding, thumbnails.
 
 Decoding images needs the extra "images"; it is imported from `diptych.media.decoding`.
 """
@@ -7,10 +7,10 @@ from diptych.media.formats import (
     START_BYTES,
     UNSUPPORTED_SUFFIXES,
     content_problem,
+    content_type,
     conversion_advice,
     is_image_name,
     is_unsupported_name,
-    media_type,
 )
 from diptych.media.sources import (
     MediaSource,
@@ -32,11 +32,11 @@ __all__ = [
     "RefusedNameError",
     "checked_name",
     "content_problem",
+    "content_type",
     "conversion_advice",
     "hash_places",
     "is_image_name",
     "is_unsupported_name",
-    "media_type",
     "open_source",
     "reopen_source",
     "thumbnail",

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
+from os import PathLike
+from pathlib import Path
 from threading import Lock
 
 from PIL import Image, UnidentifiedImageError
 
 from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
-from diptych.media.formats import ICON_TYPE, SVG_TYPE, conversion_advice, media_type, unsupported_format
+from diptych.media.formats import ICON_TYPE, SVG_TYPE, content_type, conversion_advice, unsupported_format
 from diptych.media.pixels import SHORTER_SIDE, reduction, to_array
 from diptych.media.svg import SvgError, draw_svg
 
@@ -95,6 +97,28 @@ def read_header(data: bytes, limits: Limits | None = None) -> ImageHeader:
         return _header(image)
 
 
+def read_image(item: str | PathLike[str] | bytes | Image.Image) -> ImageArray:
+    """Decode the image at a path, the bytes of an image file, or an image opened by Pillow.
+
+    Raises:
+        DataError: when the file cannot be read or is no image; the message names it.
+    """
+    match item:
+        case Image.Image():
+            return to_array(item)
+        case bytes():
+            name, data = "the given bytes", item
+        case str() | PathLike():
+            name, data = str(item), _file_content(Path(item), Limits().max_bytes)
+        case _:
+            kind = type(item).__name__
+            raise DataError(f"an image is a {kind}; give a path, bytes, a Pillow image or an array of bytes.")
+    try:
+        return decode_image(data)
+    except ImageError as error:
+        raise DataError(f"{name}: {error}; give an image.") from None
+
+
 def decode_image(data: bytes, limits: Limits | None = None) -> ImageArray:
     """Decode a file's content.
 
@@ -106,7 +130,7 @@ def decode_image(data: bytes, limits: Limits | None = None) -> ImageArray:
         ImageError: when it is no image, or a damaged one.
     """
     limits = limits or Limits()
-    if media_type(data) == SVG_TYPE:
+    if content_type(data) == SVG_TYPE:
         _check_file(data, limits)
         with _guarded(limits.max_pixels):
             try:
@@ -126,7 +150,7 @@ def _opened(data: bytes, limits: Limits) -> Iterator[Image.Image]:
     """An image whose header is within the limits, its pixels freed at the end; errors inside become an `ImageError`."""
     _check_file(data, limits)
     # An icon's directory claims 256 × 256 pixels at most, and Pillow decodes what is inside while it opens the file.
-    most = min(_MOST_INNER_PIXELS // 2, limits.max_pixels) if media_type(data) == ICON_TYPE else limits.max_pixels
+    most = min(_MOST_INNER_PIXELS // 2, limits.max_pixels) if content_type(data) == ICON_TYPE else limits.max_pixels
     try:
         with _guarded(most), closing(Image.open(BytesIO(data), formats=_available())) as image:
             _check_size(_header(image), limits)
@@ -153,6 +177,14 @@ def _guarded(max_pixels: int) -> Iterator[None]:
                 yield
         finally:
             Image.MAX_IMAGE_PIXELS = before
+
+
+def _file_content(path: Path, most: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(most + 1)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); give the path of an image.") from None
 
 
 def _available() -> list[str]:
@@ -188,7 +220,7 @@ def _content(data: bytes) -> str:
     unsupported = unsupported_format(data)
     if unsupported is not None:
         return f"the file {conversion_advice(unsupported)}"
-    return "it holds text" if media_type(data).startswith("text/") else "its first bytes are of no known format"
+    return "it holds text" if content_type(data).startswith("text/") else "its first bytes are of no known format"
 
 
 def _sentence(error: Exception) -> str:

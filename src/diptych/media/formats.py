@@ -24,7 +24,7 @@ UNKNOWN_TYPE = "application/octet-stream"
 SVG_TYPE = "image/svg+xml"
 ICON_TYPE = "image/x-icon"
 START_BYTES = 512
-"""So many bytes of a file are enough to tell its media type, unless an SVG begins with a long comment."""
+"""So many bytes of a file are enough to tell its content type, unless an SVG begins with a long comment."""
 
 _SVG_START_BYTES = 4096
 _BLANK = b"\xef\xbb\xbf\xff\xfe \t\r\n"
@@ -70,12 +70,12 @@ _UNSUPPORTED: Mapping[str, str] = {
 }
 
 
-def media_type(data: bytes) -> str:
-    r"""The media type of a file by its first bytes; its name is not asked.
+def content_type(data: bytes) -> str:
+    r"""The content type (MIME) of a file by its first bytes; its name is not asked.
 
     TGA has no signature, so it is among what is unknown.
 
-    >>> media_type(b"GIF89a"), media_type(b"\0\0\0")
+    >>> content_type(b"GIF89a"), content_type(b"\0\0\0")
     ('image/gif', 'application/octet-stream')
     """
     if data[4:8] == b"ftyp":
@@ -93,7 +93,7 @@ def media_type(data: bytes) -> str:
 
 def unsupported_format(data: bytes) -> str | None:
     """What a file is whose first bytes are of a known format that cannot be decoded; None for all others."""
-    return _UNSUPPORTED.get(media_type(data))
+    return _UNSUPPORTED.get(content_type(data))
 
 
 def is_image_name(name: str) -> bool:
@@ -121,11 +121,11 @@ def content_problem(start: bytes) -> str | None:
     unsupported = unsupported_format(start)
     if unsupported is not None:
         return conversion_advice(unsupported)
-    return "not an image: it holds text" if media_type(start) == _TEXT else None
+    return "not an image: it holds text" if content_type(start) == _TEXT else None
 
 
 def _container_type(data: bytes) -> str:
-    """The media type by the brands of an ISO base media file: AVIF and HEIC may both call themselves "mif1"."""
+    """The content type by the brands of an ISO base media file: AVIF and HEIC may both call themselves "mif1"."""
     brand = data[8:12]
     if brand in (b"mif1", b"msf1"):
         size = int.from_bytes(data[:4], "big")

@@ -135,7 +135,7 @@ class Embedder(PipelineKeeper):
     def embed_raw(
         self,
         modality: str,
-        items: Any,  # noqa: ANN401 - see `diptych.features.raw_items`
+        items: Any,  # noqa: ANN401 - see `diptych.features.pipeline`
         purpose: Purpose = "auto",
     ) -> Singles:
         """Embed raw items by the pipeline that made the rows this model learned from.

@@ -18,7 +18,7 @@ from diptych.data import TrainingData
 from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline
-from diptych.features.exported_encoders import load_located_pipeline
+from diptych.features.pipeline import load_located_pipeline
 from diptych.methods.base import Method
 from diptych.methods.purposes import Purpose
 

@@ -34,7 +34,7 @@ from diptych.search.listing import Lister
 from diptych.search.media_store import ImageImporter, MediaStore, image_importer
 from diptych.search.projection import ProjectionChoice, project, write_projection
 from diptych.search.rank_learning import DocumentLearner
-from diptych.search.raw_embedder import RawEmbedder, medium_of
+from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.rebuild import take_over_changes
 from diptych.search.spaces import IndexSpaces, check_indexable
 from diptych.search.texts import FOLDER as TEXTS_FOLDER
@@ -180,7 +180,7 @@ class _Build:
         try:
             with image_importer(self.dataset, store, keep_originals=self.keep_originals) as importer:
                 for modality in self.model.modalities:
-                    shown = self.thumbnails and medium_of(self.model, modality) == "image"
+                    shown = self.thumbnails and media_type_of(self.model, modality) == "image"
                     self._add(modality, importer if shown else None)
             self.images = store.count()
         finally:

@@ -142,7 +142,7 @@ def typed_side(
     """
     if model.pipeline_folder is None or "text" not in dataset.metadata_columns:
         return None
-    if model.pipeline.of(modality).medium != "text":
+    if model.pipeline.of(modality).media_type != "text":
         return None
     order = generator(seed, "typed queries").permutation(len(part))[:_MOST_TYPED]
     asked = part.having(modality) if len(part) <= _MOST_TYPED else part.take(np.sort(order)).having(modality)

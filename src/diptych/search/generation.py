@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from diptych.index import EmbedderId
-from diptych.media import THUMBNAIL_TYPE, media_type
+from diptych.media import THUMBNAIL_TYPE, content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
 from diptych.search.calibration import read_calibration
@@ -16,7 +16,7 @@ from diptych.search.index_folder import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FO
 from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore, Originals, StoredImage
 from diptych.search.query import MODES
-from diptych.search.raw_embedder import RawEmbedder, medium_of
+from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces
 from diptych.search.suggestions import Suggester
 from diptych.search.texts import Texts, TextsPlan, open_texts
@@ -64,7 +64,7 @@ class Generation:
                 if writable:
                     self.texts.repair(self.index, self.raw)
             self._opened = opened.pop_all()
-        of_text = [name for name in self.model.modalities if medium_of(self.model, name) == "text"]
+        of_text = [name for name in self.model.modalities if media_type_of(self.model, name) == "text"]
         self.suggester = Suggester(
             self.raw, of_text[0] if len(of_text) == 1 else None, self.texts, tuple(known.classes)
         )
@@ -122,7 +122,7 @@ class Generation:
         if stored is None:
             return None
         data = self._original(stored)
-        return (stored.thumbnail, THUMBNAIL_TYPE) if data is None else (data, media_type(data))
+        return (stored.thumbnail, THUMBNAIL_TYPE) if data is None else (data, content_type(data))
 
     def enter(self) -> bool:
         """Begin to use it; False if it is retired."""

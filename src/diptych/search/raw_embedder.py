@@ -51,42 +51,42 @@ class RawEmbedder:
 
         One that fails, such as an encoder whose file is missing, does not keep the others from being run.
         """
-        for medium, names in self.media().items():
+        for media_type, names in self.media().items():
             for name in names:
                 try:
-                    self.embed(name, [_BLANK[medium]])
+                    self.embed(name, [_BLANK[media_type]])
                 except DiptychError as error:
-                    _log.warning("this index cannot be asked with a new %s: %s", medium, error)
+                    _log.warning("this index cannot be asked with a new %s: %s", media_type, error)
 
     def media(self) -> dict[str, list[str]]:
-        """The modalities of each medium that can be asked with; empty for a model that learned from numbers."""
+        """The modalities of each media type that can be asked with; empty for a model that learned from numbers."""
         if self._model.pipeline_folder is None:
             return {}
         found: dict[str, list[str]] = {}
         for name in self._model.modalities:
-            medium = self._guarded(lambda name=name: self._model.pipeline.of(name).medium)
-            found.setdefault(medium, []).append(name)
+            media_type = self._guarded(lambda name=name: self._model.pipeline.of(name).media_type)
+            found.setdefault(media_type, []).append(name)
         return found
 
-    def modality_of(self, medium: str) -> str:
-        """The modality of a medium."""
+    def modality_of(self, media_type: str) -> str:
+        """The modality of a media type."""
         media = self.media()
         if not media:
             raise ConfigError(
                 "this index's model learned from rows that came as numbers, so it reads no texts and images; "
                 "ask by an item of the index, or make the dataset with `diptych ingest`."
             )
-        fitting = media.get(medium, [])
+        fitting = media.get(media_type, [])
         if len(fitting) != 1:
-            raise ConfigError(f"this index has {len(fitting)} modalities of {medium}; it takes {', '.join(media)}.")
+            raise ConfigError(f"this index has {len(fitting)} modalities of {media_type}; it takes {', '.join(media)}.")
         return fitting[0]
 
-    def read(self, medium: str, value: Any) -> Any:  # noqa: ANN401 - text, bytes, a path or a decoded image
+    def read(self, media_type: str, value: Any) -> Any:  # noqa: ANN401 - text, bytes, a path or a decoded image
         """Check one raw item and decode it, so that embedding it cannot fail for its content.
 
         An image's name is only opened when it is a `Path`: a string may come from a stranger.
         """
-        if medium == "text":
+        if media_type == "text":
             return _checked_text(value)
         if isinstance(value, np.ndarray):
             return value
@@ -105,7 +105,7 @@ class RawEmbedder:
         """Embed items that `read` has checked; an item that says nothing has an error beside its vector."""
         rows = self.features(modality, items)
         vectors = self._guarded(lambda: self._model.embed(modality, rows, self._purpose))
-        known = has_content(rows) if self._model.pipeline.of(modality).medium == "text" else [True] * len(items)
+        known = has_content(rows) if self._model.pipeline.of(modality).media_type == "text" else [True] * len(items)
         problems: list[DataError | None] = []
         for item, vector, anything in zip(items, vectors, known, strict=True):
             if not anything:
@@ -144,7 +144,7 @@ def _checked_text(value: Any) -> str:  # noqa: ANN401
     return value
 
 
-def medium_of(model: Method, modality: str) -> str | None:
+def media_type_of(model: Method, modality: str) -> str | None:
     """What the items of a modality are, by the pipeline's head alone: opening all of it may take long."""
     if model.pipeline_folder is None:
         return None

@@ -83,7 +83,7 @@ def plan_texts(model: Method, location: EngineLocation) -> TextsPlan | None:
     """The texts that an index of a model can hold; None where the model reads no texts, or several kinds of them."""
     if model.pipeline_folder is None:
         return None
-    names = [name for name in model.modalities if model.pipeline.of(name).medium == "text"]
+    names = [name for name in model.modalities if model.pipeline.of(name).media_type == "text"]
     if len(names) != 1:
         return None
     columns = text_encoder_columns(model.pipeline.of(names[0])) or slice(0, 0)

@@ -18,12 +18,12 @@ ARCHIVE = Path(__file__).parents[3].parent / "shared" / "data" / "rsicd" / "imag
 
 
 def noise(height: int, width: int, seed: int = 0) -> ImageArray:
-    return generator(seed, "picture").integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return generator(seed, "image").integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
-def naive(picture: ImageArray, row: float, column: float, size: int) -> np.ndarray:
+def naive(image: ImageArray, row: float, column: float, size: int) -> np.ndarray:
     """One descriptor, pixel by pixel and bin by bin."""
-    grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY) / 255.0
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) / 255.0
     grey = gaussian_filter(grey, size / 6, mode="nearest", truncate=4)
     padded = np.pad(grey, 1, mode="edge")
     histogram = np.zeros((4, 4, 8))
@@ -47,23 +47,23 @@ def naive(picture: ImageArray, row: float, column: float, size: int) -> np.ndarr
 
 
 def test_every_patch_is_what_a_loop_over_pixels_gives() -> None:
-    picture = noise(21, 26)
-    descriptors, positions = dense_sift(picture, step=5, sizes=(4, 6))
+    image = noise(21, 26)
+    descriptors, positions = dense_sift(image, step=5, sizes=(4, 6))
     assert len(descriptors) > 2
     order = [4] * (len(descriptors) // 2) + [6] * (len(descriptors) // 2)
-    expected = [naive(picture, *centre, size) for centre, size in zip(positions, order, strict=True)]
+    expected = [naive(image, *centre, size) for centre, size in zip(positions, order, strict=True)]
     np.testing.assert_allclose(descriptors, expected, atol=2e-3)
 
 
 def step_edge() -> ImageArray:
     """Dark left of the middle, bright right of it."""
-    picture = np.zeros((64, 64, 3), dtype=np.uint8)
-    picture[:, 32:] = 200
-    return picture
+    image = np.zeros((64, 64, 3), dtype=np.uint8)
+    image[:, 32:] = 200
+    return image
 
 
 @pytest.mark.parametrize(
-    ("picture", "orientation"),
+    ("image", "orientation"),
     [
         (step_edge(), 0),
         (np.ascontiguousarray(np.rot90(step_edge(), -1)), 2),
@@ -71,18 +71,18 @@ def step_edge() -> ImageArray:
         (np.ascontiguousarray(np.rot90(step_edge())), 6),
     ],
 )
-def test_a_step_edge_puts_all_its_mass_where_it_brightens(picture: ImageArray, orientation: int) -> None:
-    descriptors, _ = dense_sift(picture, step=8, sizes=(6,))
+def test_a_step_edge_puts_all_its_mass_where_it_brightens(image: ImageArray, orientation: int) -> None:
+    descriptors, _ = dense_sift(image, step=8, sizes=(6,))
     seen = descriptors[descriptors.any(axis=1)].reshape(-1, 16, 8)
     assert len(seen)
     mass = seen.sum(axis=(0, 1))
     assert mass[orientation] > 0.999 * mass.sum()
 
 
-def test_turning_a_picture_turns_its_patches() -> None:
-    picture = noise(40, 40)
-    upright, _ = dense_sift(picture, step=4, sizes=(5,))
-    turned, _ = dense_sift(np.ascontiguousarray(np.rot90(picture, -1)), step=4, sizes=(5,))
+def test_turning_an_image_turns_its_patches() -> None:
+    image = noise(40, 40)
+    upright, _ = dense_sift(image, step=4, sizes=(5,))
+    turned, _ = dense_sift(np.ascontiguousarray(np.rot90(image, -1)), step=4, sizes=(5,))
     side = int(np.sqrt(len(upright)))
     patches = upright.reshape(side, side, 4, 4, 8)
     expected = np.roll(np.rot90(np.rot90(patches, -1, axes=(0, 1)), -1, axes=(2, 3)), 2, axis=4)
@@ -90,17 +90,17 @@ def test_turning_a_picture_turns_its_patches() -> None:
 
 
 def test_descriptors_have_unit_norm_or_are_zero_where_nothing_is() -> None:
-    picture = noise(60, 60)
-    picture[:, 30:] = 128
-    descriptors, _ = dense_sift(picture, step=4, sizes=(4,))
+    image = noise(60, 60)
+    image[:, 30:] = 128
+    descriptors, _ = dense_sift(image, step=4, sizes=(4,))
     norms = np.linalg.norm(descriptors, axis=1)
     assert np.all(np.isclose(norms, 1, atol=1e-5) | (norms == 0))
     assert (norms == 0).any() and (norms > 0).any()
 
 
 def test_contrast_and_brightness_do_not_matter() -> None:
-    picture = noise(50, 50) // 3
-    plain, brighter = (dense_sift(shown, contrast=0)[0] for shown in (picture, picture * 2 + 60))
+    image = noise(50, 50) // 3
+    plain, brighter = (dense_sift(shown, contrast=0)[0] for shown in (image, image * 2 + 60))
     np.testing.assert_allclose(brighter, plain, atol=0.03)
 
 
@@ -129,18 +129,18 @@ def test_bad_settings_are_refused() -> None:
 
 
 @pytest.mark.real_data
-@pytest.mark.skipif(not ARCHIVE.exists(), reason="the RSICD pictures are not beside the checkout")
-def test_descriptors_agree_with_opencv_on_real_pictures() -> None:
+@pytest.mark.skipif(not ARCHIVE.exists(), reason="the RSICD images are not beside the checkout")
+def test_descriptors_agree_with_opencv_on_real_images() -> None:
     size, agreement = 10, []
     with tarfile.open(ARCHIVE) as archive:
         members = [member for _, member in zip(range(3), archive, strict=False)]
         for member in members:
             encoded = np.frombuffer(archive.extractfile(member).read(), dtype=np.uint8)
-            picture = cv2.cvtColor(cv2.imdecode(encoded, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
-            ours, positions = dense_sift(picture, step=24, sizes=(size,))
+            image = cv2.cvtColor(cv2.imdecode(encoded, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
+            ours, positions = dense_sift(image, step=24, sizes=(size,))
             inner = np.all((positions > 30) & (positions < 160), axis=1)
             points = [cv2.KeyPoint(float(x), float(y), size / 1.5, 0) for y, x in positions[inner]]
-            _, theirs = cv2.SIFT_create().compute(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY), points)
+            _, theirs = cv2.SIFT_create().compute(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), points)
             # OpenCV measures angles against the clock.
             theirs = theirs.reshape(-1, 16, 8)[:, :, -np.arange(8) % 8].reshape(-1, 128)
             agreement += [np.corrcoef(a, b)[0, 1] for a, b in zip(ours[inner], theirs, strict=True) if a.any()]

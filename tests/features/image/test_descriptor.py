@@ -1,4 +1,4 @@
-"""What holds for every descriptor that learns nothing: any picture at all, the same row every time."""
+"""What holds for every descriptor that learns nothing: any image at all, the same row every time."""
 
 import cv2
 import numpy as np
@@ -11,7 +11,8 @@ from diptych._core.errors import DataError
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
 from diptych.features.contract import width
-from diptych.features.image import ColourCorrelogram, ColourHistogram, ColourMoments, EdgeDirection, WaveletTexture
+from diptych.features.image.colour import ColourCorrelogram, ColourHistogram, ColourMoments
+from diptych.features.image.texture import EdgeDirection, WaveletTexture
 
 cv2.setNumThreads(1)
 DESCRIPTORS = {
@@ -41,7 +42,7 @@ def test_rows_do_not_depend_on_their_neighbours(columns: int, descriptor) -> Non
     together = descriptor(PICTURES)
     assert together.shape == (3, columns)
     assert together.dtype == np.float32
-    np.testing.assert_array_equal(together, np.concatenate([descriptor([picture]) for picture in PICTURES]))
+    np.testing.assert_array_equal(together, np.concatenate([descriptor([image]) for image in PICTURES]))
     np.testing.assert_array_equal(together, descriptor(PICTURES))
     assert descriptor([]).shape == (0, columns)
 
@@ -53,11 +54,11 @@ def test_views_are_described_like_copies(columns: int, descriptor) -> None:
 
 
 @ALL
-def test_pictures_are_left_as_they_were(columns: int, descriptor) -> None:
-    picture = PICTURES[0].copy()
-    picture.setflags(write=False)
-    descriptor([picture])
-    np.testing.assert_array_equal(picture, PICTURES[0])
+def test_images_are_left_as_they_were(columns: int, descriptor) -> None:
+    image = PICTURES[0].copy()
+    image.setflags(write=False)
+    descriptor([image])
+    np.testing.assert_array_equal(image, PICTURES[0])
 
 
 @ALL
@@ -92,9 +93,9 @@ def test_what_is_no_picture_is_refused(columns: int, descriptor, wrong) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 20), st.integers(1, 20), st.just(3))))
-def test_any_picture_gives_finite_rows_in_range(picture) -> None:
+def test_any_image_gives_finite_rows_in_range(image) -> None:
     for columns, descriptor in DESCRIPTORS.items():
-        row = descriptor([picture])
+        row = descriptor([image])
         assert np.isfinite(row).all()
         if columns in (64, 144, 73):
             assert row.min() >= 0

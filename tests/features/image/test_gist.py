@@ -21,8 +21,8 @@ def grating(degrees: float, cycles_a_pixel: float, side: int = 128) -> ImageArra
     return np.repeat(bars[..., None], 3, axis=2).astype(np.uint8)
 
 
-def answers(picture: ImageArray) -> np.ndarray:
-    return Gist().describe(picture).reshape(4, 8, 4, 4)
+def answers(image: ImageArray) -> np.ndarray:
+    return Gist().describe(image).reshape(4, 8, 4, 4)
 
 
 @pytest.mark.parametrize("orientation", range(8))
@@ -38,29 +38,29 @@ def test_a_grating_answers_at_its_scale(scale: int) -> None:
 
 
 def test_a_quarter_turn_moves_the_answer_four_orientations_on() -> None:
-    picture = grating(22.5, 0.162)
-    before = answers(picture)[1].mean(axis=(1, 2))
-    after = answers(np.ascontiguousarray(np.rot90(picture, -1)))[1].mean(axis=(1, 2))
+    image = grating(22.5, 0.162)
+    before = answers(image)[1].mean(axis=(1, 2))
+    after = answers(np.ascontiguousarray(np.rot90(image, -1)))[1].mean(axis=(1, 2))
     np.testing.assert_allclose(after, np.roll(before, 4), rtol=0.15, atol=0.02 * before.max())
     assert after.argmax() == 5
 
 
 def test_a_cell_answers_for_its_own_part() -> None:
-    picture = np.full((128, 128, 3), 128, dtype=np.uint8)
-    picture[64:96, 32:64] = grating(0, 0.162)[64:96, 32:64]
-    by_cell = answers(picture)[1, 0]
+    image = np.full((128, 128, 3), 128, dtype=np.uint8)
+    image[64:96, 32:64] = grating(0, 0.162)[64:96, 32:64]
+    by_cell = answers(image)[1, 0]
     assert np.unravel_index(by_cell.argmax(), (4, 4)) == (2, 1)
 
 
 def test_brighter_light_changes_little() -> None:
-    picture = (generator(0, "gist").random((128, 128, 3)) * 80 + 40).astype(np.uint8)
-    np.testing.assert_allclose(answers(picture * 2), answers(picture), rtol=0.05, atol=1e-3)
+    image = (generator(0, "gist").random((128, 128, 3)) * 80 + 40).astype(np.uint8)
+    np.testing.assert_allclose(answers(image * 2), answers(image), rtol=0.05, atol=1e-3)
 
 
 def test_rows_are_magnitudes_of_a_convolution_averaged_over_cells() -> None:
     """The same by numpy's Fourier transform in double precision, filter by filter and cell by cell."""
-    picture = generator(1, "gist").integers(0, 256, (128, 128, 3), dtype=np.uint8)
-    grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+    image = generator(1, "gist").integers(0, 256, (128, 128, 3), dtype=np.uint8)
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
     signal = np.fft.fft2(np.pad(_without_lighting(grey).astype(np.float64), 32, mode="symmetric"))
     frequency = np.fft.fftfreq(192)
     for scale, orientation in ((0, 0), (1, 3), (3, 7)):
@@ -73,7 +73,7 @@ def test_rows_are_magnitudes_of_a_convolution_averaged_over_cells() -> None:
                 transfer[i, j] = np.exp(-3.5 * (radius - 1) ** 2 - 2 * np.pi * angle**2)
         magnitude = np.abs(np.fft.ifft2(signal * transfer))[32:160, 32:160]
         expected = [[magnitude[i : i + 32, j : j + 32].mean() for j in range(0, 128, 32)] for i in range(0, 128, 32)]
-        np.testing.assert_allclose(answers(picture)[scale, orientation], expected, rtol=1e-3)
+        np.testing.assert_allclose(answers(image)[scale, orientation], expected, rtol=1e-3)
 
 
 def test_filters_pass_no_constant_of_note_and_cover_half_the_plane() -> None:

@@ -18,7 +18,7 @@ PICTURES = [generator(seed, "onnx").integers(0, 256, (6, 5, 3), dtype=np.uint8) 
 
 
 def write(path: Path, shape: list, *, maps: bool = False, kind: int = 1, inputs: int = 1) -> str:
-    """A graph that gives the mean of each colour over the picture, or the picture itself as maps."""
+    """A graph that gives the mean of each colour over the image, or the image itself as maps."""
     helper = onnx.helper
     axes = [2, 3] if shape[1] == 3 else [1, 2]
     mean = helper.make_node("ReduceMean", ["pixels", "axes"], ["means"], keepdims=0)
@@ -40,7 +40,7 @@ def write(path: Path, shape: list, *, maps: bool = False, kind: int = 1, inputs:
 
 
 def expected(mean=IMAGENET_MEAN, std=IMAGENET_STD) -> np.ndarray:
-    return np.stack([(picture.mean(axis=(0, 1)) / 255 - mean) / std for picture in PICTURES])
+    return np.stack([(image.mean(axis=(0, 1)) / 255 - mean) / std for image in PICTURES])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_open_sizes_are_the_users_or_the_usual(tmp_path) -> None:
     assert OnnxEncoder(path).fit([]).entrance.height == 224
     assert OnnxEncoder(path, side=32).fit([]).entrance.width == 32
     fixed = write(tmp_path / "fixed.onnx", ["n", 3, 6, 6])
-    with pytest.raises(ConfigError, match="side is 32, but the encoder takes pictures of 6 pixels"):
+    with pytest.raises(ConfigError, match="side is 32, but the encoder takes images of 6 pixels"):
         OnnxEncoder(fixed, side=32).fit([])
 
 

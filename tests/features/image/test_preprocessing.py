@@ -1,4 +1,4 @@
-"""What is done to an image before an exported encoder reads it, against Pillow by hand."""
+"""What is done to images before an encoder reads them."""
 
 import json
 
@@ -8,20 +8,20 @@ from PIL import Image
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
-from diptych.features.encoder_folder import EncoderFolder
-from diptych.features.image.preprocessing import CLIP_MEAN, CLIP_STD, read_preprocessing
+from diptych.features.encoder_files import EncoderFolder
+from diptych.features.image.preprocessing import CLIP_MEAN, CLIP_STD, batches, read_preprocessing
 
 PICTURE = generator(0, "preprocessing").integers(256, size=(30, 47, 3), dtype=np.uint8)
 PLAIN = {"do_rescale": True, "do_normalize": False}
 
 
-def prepared(tmp_path, content, name="preprocessor_config.json", picture=PICTURE):
+def prepared(tmp_path, content, name="preprocessor_config.json", image=PICTURE):
     (tmp_path / name).write_text(json.dumps(content))
-    return read_preprocessing(EncoderFolder(tmp_path))(picture)
+    return read_preprocessing(EncoderFolder(tmp_path))(image)
 
 
-def resized(size, resample=Image.Resampling.BICUBIC, picture=PICTURE):
-    return np.asarray(Image.fromarray(picture).resize(size, resample), dtype=np.float64)
+def resized(size, resample=Image.Resampling.BICUBIC, image=PICTURE):
+    return np.asarray(Image.fromarray(image).resize(size, resample), dtype=np.float64)
 
 
 def test_clip_resizes_the_shorter_side_and_cuts_the_middle(tmp_path) -> None:
@@ -37,9 +37,9 @@ def test_clip_resizes_the_shorter_side_and_cuts_the_middle(tmp_path) -> None:
     by_hand = (by_hand / 255 - [0.1, 0.2, 0.3]) / [0.5, 0.6, 0.7]
     np.testing.assert_allclose(prepared(tmp_path, config), by_hand, atol=1e-5)
     tall = np.ascontiguousarray(PICTURE.transpose(1, 0, 2))
-    by_hand = resized((20, 31), picture=tall)[6:24, 1:19]
+    by_hand = resized((20, 31), image=tall)[6:24, 1:19]
     by_hand = (by_hand / 255 - [0.1, 0.2, 0.3]) / [0.5, 0.6, 0.7]
-    np.testing.assert_allclose(prepared(tmp_path, config, picture=tall), by_hand, atol=1e-5)
+    np.testing.assert_allclose(prepared(tmp_path, config, image=tall), by_hand, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +118,15 @@ def test_a_folder_that_says_nothing_is_refused(tmp_path) -> None:
     (tmp_path / "preprocessor_config.json").write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
         read_preprocessing(EncoderFolder(tmp_path))
+
+
+def test_batches_cover_all_images_in_order() -> None:
+    images = [np.full((4 + i, 9, 3), 10 * i, dtype=np.uint8) for i in range(7)]
+    parts = list(batches(images, 3, 6, 5))
+    assert [part.shape for part in parts] == [(3, 6, 5, 3), (3, 6, 5, 3), (1, 6, 5, 3)]
+    np.testing.assert_array_equal(np.concatenate(parts)[:, 2, 2, 0], 10 * np.arange(7))
+
+
+def test_an_image_of_the_right_size_is_left_alone() -> None:
+    image = generator(0, "image").integers(0, 256, (8, 6, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(next(batches([image], 1, 8, 6))[0], image)

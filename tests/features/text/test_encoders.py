@@ -148,9 +148,7 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch) -> None:
 
 @pytest.mark.parametrize("module", [minilm, wordllama, universal])
 def test_a_missing_package_is_named_when_it_is_fitted(module, monkeypatch) -> None:
-    monkeypatch.setattr("diptych.features.weights.find_spec", lambda name: None)
+    monkeypatch.setattr("diptych.features.encoder_files.find_spec", lambda name: None)
     name = {minilm: "minilm", wordllama: "wordllama", universal: "use"}[module]
-    with pytest.raises(
-        ConfigError, match=r"this encoder needs the package '.*'; install it with pip install 'diptych\["
-    ):
+    with pytest.raises(ConfigError, match=r"this encoder needs .*; install it with `pip install 'diptych\["):
         make_feature("text", name).fit([])

@@ -9,8 +9,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 from diptych._core.arrays import Sparse
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
-from diptych.features.text import Topics
-from diptych.features.text.topic_inference import infer_topics
+from diptych.features.text.topics import Topics, infer_topics
 
 ANIMALS = ["cat", "dog", "fox", "owl", "bee"]
 PLACES = ["sea", "hill", "lake", "road", "town"]

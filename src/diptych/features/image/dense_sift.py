@@ -18,18 +18,18 @@ _BIN_PER_SIGMA = 6.0
 
 
 def dense_sift(
-    picture: ImageArray, *, step: int = 6, sizes: tuple[int, ...] = (4, 6, 8, 10), contrast: float = 0.005
+    image: ImageArray, *, step: int = 6, sizes: tuple[int, ...] = (4, 6, 8, 10), contrast: float = 0.005
 ) -> tuple[Singles, Singles]:
     """Describe patches on a grid by histograms of their gradients (Lowe 2004, without detection or rotation).
 
-    For each size s the grey picture in [0, 1] is smoothed with σ = s/6. A patch has 4 × 4 bins of s × s pixels and 8
+    For each size s the grey image in [0, 1] is smoothed with σ = s/6. A patch has 4 × 4 bins of s × s pixels and 8
     orientations. Each pixel adds its gradient's magnitude to the two nearest orientations and the four nearest bins by
     linear interpolation, under a Gaussian window of σ = 2s around the patch's centre. The 128 numbers are divided by
     their norm, clipped at 0.2 and divided again. Bins add pixels by weights that are a product of a row's and a
     column's, so all patches of one size are two products with sparse matrices.
 
     Args:
-        picture: height × width × 3.
+        image: height × width × 3.
         step: pixels between neighbouring patches.
         sizes: sides of one bin in pixels; every size is described at every grid point.
         contrast: a patch whose histogram, a weighted mean of gradient per pixel, has a smaller norm is all zeros, so
@@ -37,13 +37,13 @@ def dense_sift(
 
     Returns:
         One descriptor a row (bin row, bin column, orientation k at k·45° from right towards down), size after size,
-        and each one's centre as (row, column). A picture smaller than a patch has one, at its middle.
+        and each one's centre as (row, column). An image smaller than a patch has one, at its middle.
     """
     if step < 1 or not sizes or min(sizes) < 1:
         raise ConfigError(
             f"step is {step} and sizes are {sizes}; all must be whole numbers from 1, and one size at least."
         )
-    grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255.0
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255.0
     margin = (BINS - 1) / 2 * max(sizes)
     height, width = grey.shape
     descriptors = []

@@ -13,18 +13,18 @@ from diptych.data.modality import Kind
 from diptych.features.contract import Block, width
 
 
-def check_picture(picture: ImageArray) -> ImageArray:
-    """Return the picture if it is one.
+def check_image(image: ImageArray) -> ImageArray:
+    """Return the image if it is one.
 
     Raises:
         DataError: if it is not a height × width × 3 array of bytes, or has no pixels.
     """
-    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or picture.size == 0:
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
         raise DataError(
-            f"a picture is an array of {picture.dtype} of shape {picture.shape}; "
+            f"an image is an array of {image.dtype} of shape {image.shape}; "
             "give height × width × 3 bytes (uint8, sRGB), at least one pixel."
         )
-    return picture
+    return image
 
 
 class FixedDescriptor(ABC):
@@ -46,16 +46,16 @@ class FixedDescriptor(ABC):
         """What the columns are, in order and without gaps."""
 
     @abstractmethod
-    def describe(self, picture: ImageArray) -> Singles:
-        """The row of one picture."""
+    def describe(self, image: ImageArray) -> Singles:
+        """The row of one image."""
 
     def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> Self:
         """Return the descriptor itself; no item is drawn from the stream."""
         return self
 
     def __call__(self, items: Sequence[ImageArray]) -> Singles:
-        """One row for each picture."""
+        """One row for each image."""
         rows = np.empty((len(items), width(self.blocks)), dtype=np.float32)
         for row, item in zip(rows, items, strict=True):
-            row[:] = self.describe(check_picture(item))
+            row[:] = self.describe(check_image(item))
         return rows

@@ -14,7 +14,7 @@ from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
 
 _LOCAL_CYCLES = 4.0
-"""Cycles a picture below which brightness and contrast count as lighting and are divided out."""
+"""Cycles an image below which brightness and contrast count as lighting and are divided out."""
 
 _LOCAL_PADDING = 5
 _CONTRAST_FLOOR = 0.2
@@ -29,7 +29,7 @@ _RADIAL_SHARPNESS = 3.5
 class Gist(FixedDescriptor):
     """The spatial envelope of Oliva and Torralba (IJCV 2001): 4 scales × 8 orientations × 4 × 4 cells = 512.
 
-    The grey picture is brought to a square; log(1 + grey) less its own blur, divided by 0.2 plus the local standard
+    The grey image is brought to a square; log(1 + grey) less its own blur, divided by 0.2 plus the local standard
     deviation, takes lighting away. Gabor filters are set up in the frequency plane: scale s is centred on f₀ =
     0.3 / 1.85^s cycles a pixel, orientation o on angle π o / 8, with the fall exp(−3.5 (f/f₀ − 1)² − 2π (n²/64) t²),
     n orientations and t the angle from the centre. The column is the mean magnitude of a filter's answer in a cell.
@@ -38,7 +38,7 @@ class Gist(FixedDescriptor):
         scales: frequencies, from fine to coarse.
         orientations: directions in half a turn.
         cells: the side of the grid of cells.
-        side: the square the picture is brought to.
+        side: the square the image is brought to.
         padding: mirrored pixels around it, so that the border is no edge.
     """
 
@@ -55,9 +55,9 @@ class Gist(FixedDescriptor):
         meaning = f"mean Gabor magnitude: {self.orientations} orientations, each in {self.cells}×{self.cells} cells"
         return tuple(Block(f"gist scale {s}", s * size, (s + 1) * size, meaning) for s in range(self.scales))
 
-    def describe(self, picture: ImageArray) -> Singles:
+    def describe(self, image: ImageArray) -> Singles:
         """Filter in the frequency plane and average magnitudes over cells."""
-        padded = np.pad(_without_lighting(_square(grey(picture), self.side)), self.padding, mode="symmetric")
+        padded = np.pad(_without_lighting(_square(grey(image), self.side)), self.padding, mode="symmetric")
         filters = _gabor_filters(self.scales, self.orientations, padded.shape[0])
         answers = scipy.fft.ifft2(scipy.fft.fft2(padded) * filters, overwrite_x=True)
         inside = slice(self.padding, self.padding + self.side)
@@ -86,7 +86,7 @@ def _filtered(signal: Singles, transfer: Singles) -> Singles:
 
 @lru_cache(maxsize=8)
 def _low_pass(side: int) -> Singles:
-    """A Gaussian that is one half at `_LOCAL_CYCLES` cycles a picture, for `rfft2`."""
+    """A Gaussian that is one half at `_LOCAL_CYCLES` cycles an image, for `rfft2`."""
     down, right = np.fft.fftfreq(side)[:, None] * side, np.fft.rfftfreq(side)[None] * side
     return np.exp2(-(down**2 + right**2) / _LOCAL_CYCLES**2).astype(np.float32)
 

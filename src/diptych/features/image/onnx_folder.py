@@ -13,7 +13,7 @@ from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
-from diptych.features.encoder_folder import EncoderFolder, choose_output, graph_hash, open_graph
+from diptych.features.encoder_files import EncoderFolder, choose_output, graph_hash, open_graph
 from diptych.features.image.onnx_encoder import IMAGENET_MEAN, IMAGENET_STD, Colours, OnnxEncoder
 from diptych.features.image.preprocessing import Preprocessing, read_preprocessing
 from diptych.features.text.passages import unit

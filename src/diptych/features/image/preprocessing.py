@@ -1,6 +1,6 @@
-"""What is done to an image before an exported encoder reads it, as the files beside the encoder say."""
+"""What is done to an image before a pretrained encoder reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,28 @@ from PIL import Image
 from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.state import stateful
-from diptych.features.encoder_folder import EncoderFolder
-from diptych.features.image.descriptor import check_picture
+from diptych.features.encoder_files import EncoderFolder
+from diptych.features.image.descriptor import check_image
 
 _RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 """Pillow's numbers, which the files hold."""
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
+
+
+def batches(items: Sequence[ImageArray], size: int, height: int, width: int) -> Iterator[Singles]:
+    """Images resized to one size without keeping proportions: at most `size` × height × width × 3, 0 to 255.
+
+    Bicubic, widened where the image shrinks so that every pixel counts.
+    """
+    for start in range(0, len(items), size):
+        yield np.stack([_resized(check_image(item), height, width) for item in items[start : start + size]])
+
+
+def _resized(image: ImageArray, height: int, width: int) -> Singles:
+    resized = Image.fromarray(image).resize((width, height), Image.Resampling.BICUBIC)
+    return np.asarray(resized, dtype=np.float32)
 
 
 @stateful
@@ -43,17 +57,17 @@ class Preprocessing:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
 
-    def __call__(self, picture: ImageArray) -> Singles:
+    def __call__(self, image: ImageArray) -> Singles:
         """An image as the encoder takes it: height × width × 3."""
-        image = Image.fromarray(check_picture(picture))
+        whole = Image.fromarray(check_image(image))
         resampling = Image.Resampling[self.resample.upper()]
         if len(self.resize) == 2:
             height, width = self.resize
         else:
             (shortest,) = self.resize
-            scale = shortest / min(image.size)
-            width, height = (shortest if side == min(image.size) else int(side * scale) for side in image.size)
-        pixels = self._cropped(np.asarray(image.resize((width, height), resampling), dtype=np.float32))
+            scale = shortest / min(whole.size)
+            width, height = (shortest if side == min(whole.size) else int(side * scale) for side in whole.size)
+        pixels = self._cropped(np.asarray(whole.resize((width, height), resampling), dtype=np.float32))
         values = (pixels * self.factor - np.array(self.mean)) / np.array(self.std)
         return np.asarray(values, dtype=np.float32)
 

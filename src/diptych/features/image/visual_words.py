@@ -1,22 +1,85 @@
-"""Bags of visual words: how often each learned word occurs among a picture's dense SIFT descriptors."""
+"""Bags of visual words: learned from dense SIFT descriptors, and counted in any image."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import length_hint
 
 import numpy as np
+from sklearn.cluster import MiniBatchKMeans
 
-from diptych._core.arrays import ImageArray, Singles
-from diptych._core.errors import ConfigError
+from diptych._core.arrays import ImageArray, Integers, Singles
+from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import Progress, silent
+from diptych._core.seeding import generator
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
-from diptych.features.image.codebook import learn_words, nearest_words, sample_descriptors
 from diptych.features.image.dense_sift import dense_sift
-from diptych.features.image.descriptor import check_picture
+from diptych.features.image.descriptor import check_image
 
+_CHUNK = 4096
+_BATCH = 4096
+_PASSES = 15
 _REPORT_EVERY = 50
+
+
+def sample_descriptors(batches: Iterable[Singles], size: int, *, seed: int = 0) -> Singles:
+    """Keep a uniform sample of a stream of rows, in memory that the stream's length does not change.
+
+    Vitter's algorithm R: row t (from 0) takes a random place of 0…t, and stays if that place is one of the sample's.
+    """
+    random = generator(seed, "descriptor sample")
+    sample: Singles | None = None
+    seen = 0
+    for batch in batches:
+        if sample is None:
+            sample = np.empty((size, batch.shape[1]), dtype=np.float32)
+        first = min(max(size - seen, 0), len(batch))
+        sample[seen : seen + first] = batch[:first]
+        late = np.arange(seen + first, seen + len(batch))
+        places = (random.random(len(late)) * (late + 1)).astype(np.int64)
+        stays = places < size
+        sample[places[stays]] = batch[first:][stays]
+        seen += len(batch)
+    return np.empty((0, 0), dtype=np.float32) if sample is None else sample[:seen]
+
+
+def learn_words(sample: Singles, words: int, *, seed: int = 0) -> Singles:
+    """Cluster a sample into words by mini-batch k-means (Sculley 2010); the centres are the words.
+
+    Where patches without contrast (rows of zeros) occur, they are a word of their own, the last: there are too many
+    of them to leave to the clustering, which would spend several words on the same point.
+
+    Raises:
+        FitError: when there are fewer descriptors than words.
+    """
+    textured = sample[sample.any(axis=1)]
+    flat_words = int(len(textured) < len(sample) and words > 1)
+    if len(textured) < words - flat_words:
+        raise FitError(
+            f"{len(textured)} descriptors cannot make {words} visual words; give more images or fewer words."
+        )
+    kmeans = MiniBatchKMeans(
+        n_clusters=words - flat_words,
+        batch_size=_BATCH,
+        max_iter=_PASSES,
+        init_size=max(3 * words, _BATCH),
+        n_init=1,
+        random_state=int(generator(seed, "visual words").integers(2**31)),
+    )
+    centres = kmeans.fit(textured).cluster_centers_
+    return np.pad(np.asarray(centres, dtype=np.float32), ((0, flat_words), (0, 0)))
+
+
+def nearest_words(descriptors: Singles, words: Singles) -> Integers:
+    """The index of each descriptor's nearest word: argmin |x − c|² = argmax (x·c − |c|²/2), a chunk at a time."""
+    half_norms = 0.5 * np.einsum("ij,ij->i", words, words)
+    nearest = np.empty(len(descriptors), dtype=np.int64)
+    for start in range(0, len(descriptors), _CHUNK):
+        closeness = descriptors[start : start + _CHUNK] @ words.T
+        closeness -= half_norms
+        nearest[start : start + _CHUNK] = closeness.argmax(axis=1)
+    return nearest
 
 
 @stateful
@@ -24,14 +87,14 @@ _REPORT_EVERY = 50
 class VisualWordHistogram:
     """Learned words and how to look for them; rows add up to 1.
 
-    Each level of the pyramid divides the picture into level × level cells with a histogram each, and all levels weigh
+    Each level of the pyramid divides the image into level × level cells with a histogram each, and all levels weigh
     the same.
 
     Attributes:
         centres: words × 128.
         step: pixels between patches.
         sizes: sides of a patch's bins.
-        levels: sides of the grids of cells; (1,) is one histogram of the whole picture.
+        levels: sides of the grids of cells; (1,) is one histogram of the whole image.
     """
 
     centres: Singles
@@ -56,17 +119,17 @@ class VisualWordHistogram:
         return tuple(blocks)
 
     def __call__(self, items: Sequence[ImageArray]) -> Singles:
-        """One histogram for each picture."""
+        """One histogram for each image."""
         rows = np.empty((len(items), self.blocks[-1].stop), dtype=np.float32)
-        for row, picture in zip(rows, items, strict=True):
-            row[:] = self._histogram(check_picture(picture))
+        for row, image in zip(rows, items, strict=True):
+            row[:] = self._histogram(check_image(image))
         return rows
 
-    def _histogram(self, picture: ImageArray) -> Singles:
-        descriptors, positions = dense_sift(picture, step=self.step, sizes=self.sizes)
+    def _histogram(self, image: ImageArray) -> Singles:
+        descriptors, positions = dense_sift(image, step=self.step, sizes=self.sizes)
         nearest = nearest_words(descriptors, self.centres)
         words = len(self.centres)
-        shares = positions / np.array(picture.shape[:2])
+        shares = positions / np.array(image.shape[:2])
         histograms = []
         for level in self.levels:
             cells = np.minimum((shares * level).astype(np.int64), level - 1)
@@ -79,7 +142,7 @@ class VisualWordHistogram:
 class VisualWords:
     """A bag of visual words over dense SIFT (Csurka et al. 2004); several sizes of patch make it a PHOW.
 
-    Patches are measured in pixels: bring large pictures to one size first (`Shrinking`).
+    Patches are measured in pixels: bring large images to one size first (`Shrinking`).
     With `levels` it is the spatial pyramid of Lazebnik et al. (2006) with hard assignment and equal weights.
 
     Attributes:
@@ -97,7 +160,7 @@ class VisualWords:
     sample_per_word: int = 100
 
     def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> VisualWordHistogram:
-        """Learn the words from training pictures, streamed once."""
+        """Learn the words from training images, streamed once."""
         if self.words < 1 or not self.levels or min(self.levels) < 1:
             raise ConfigError(f"words is {self.words} and levels are {self.levels}; all must be whole numbers from 1.")
         size = self.words * self.sample_per_word
@@ -107,13 +170,13 @@ class VisualWords:
 
     def _descriptors(self, items: Iterable[ImageArray], progress: Progress) -> Iterator[Singles]:
         total, done = length_hint(items), 0
-        for done, picture in enumerate(items, start=1):
-            yield dense_sift(check_picture(picture), step=self.step, sizes=self.sizes)[0]
+        for done, image in enumerate(items, start=1):
+            yield dense_sift(check_image(image), step=self.step, sizes=self.sizes)[0]
             if done % _REPORT_EVERY == 0:
                 progress("visual words", done, max(total, done))
         progress("visual words", done, done)
 
 
 def phow(words: int = 1000) -> VisualWords:
-    """The visual words of the Wikipedia experiments: four sizes of patch, one histogram of the whole picture."""
+    """The visual words of the Wikipedia experiments: four sizes of patch, one histogram of the whole image."""
     return VisualWords(words=words, sizes=(4, 6, 8, 10))

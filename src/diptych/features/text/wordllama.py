@@ -10,16 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diptych._core.arrays import Singles
+from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
+from diptych.features.encoder_files import check_hash, file_hash, packaged_file
 from diptych.features.text.passages import unit
-from diptych.features.weights import check_hash, file_hash, packaged_file, required
 
 DIMENSION = 256
 PACKAGE = "wordllama"
-INSTALLATION = "pip install 'diptych[wordllama]'"
+EXTRA = "wordllama"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 
@@ -93,13 +94,13 @@ class WordLlamaExtractor:
 
 
 def _file(name: str) -> Path:
-    return packaged_file(PACKAGE, name, INSTALLATION)
+    return packaged_file(PACKAGE, name, EXTRA)
 
 
 @lru_cache(maxsize=1)
 def _tokenizer(sha256: str, package: str) -> Any:  # noqa: ANN401
     check_hash(_file(_TOKENIZER), sha256, package)
-    return required("tokenizers", INSTALLATION).Tokenizer.from_file(str(_file(_TOKENIZER)))
+    return optional_package("tokenizers", "this encoder", EXTRA).Tokenizer.from_file(str(_file(_TOKENIZER)))
 
 
 @lru_cache(maxsize=1)

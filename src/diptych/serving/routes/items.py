@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from diptych._core.errors import DataError
-from diptych.media import media_type
+from diptych.media import content_type
 from diptych.serving.errors import Problem, not_found
 from diptych.serving.openapi import ItemId, body_of, errors
 from diptych.serving.requests import item_in, items_in
@@ -132,7 +132,7 @@ async def media(
         found = await service.read(lambda searcher: searcher.original(id))
     else:
         small = await service.read(lambda searcher: searcher.thumbnail(id))
-        found = None if small is None else (small, media_type(small))
+        found = None if small is None else (small, content_type(small))
     if found is None:
         raise not_found(id)
     return _as_media(*found, request.headers.get("if-none-match"))

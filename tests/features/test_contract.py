@@ -8,9 +8,10 @@ import pytest
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
 from diptych._core.state import pack, stateful, unpack
-from diptych.features.composition import learns, renumber
-from diptych.features.contract import Block
-from diptych.features.image import ColourHistogram, ComposedExtractor, Composition, EdgeDirection, Shrinking
+from diptych.features.contract import Block, ComposedExtractor, Composition, learns, renumber
+from diptych.features.image.colour import ColourHistogram
+from diptych.features.image.recipes import Shrinking
+from diptych.features.image.texture import EdgeDirection
 
 PICTURES = [generator(0, "composition").integers(256, size=(12, 10, 3), dtype=np.uint8) for _ in range(4)]
 
@@ -18,7 +19,7 @@ PICTURES = [generator(0, "composition").integers(256, size=(12, 10, 3), dtype=np
 @stateful
 @dataclass(frozen=True)
 class CompositionTestMean:
-    """How far a picture's mean is from the training mean."""
+    """How far an image's mean is from the training mean."""
 
     centre: float
     seed: int
@@ -45,7 +46,7 @@ def test_rows_are_joined_in_order() -> None:
     rows = extractor(PICTURES)
     assert rows.dtype == np.float32
     np.testing.assert_array_equal(rows[:, :73], EdgeDirection()(PICTURES))
-    means = np.array([picture.mean() for picture in PICTURES])
+    means = np.array([image.mean() for image in PICTURES])
     np.testing.assert_allclose(rows[:, 73], means - means.mean(), atol=1e-4)
     assert set(rows[:, 74]) == {9}
     np.testing.assert_array_equal(rows[:, 75:], ColourHistogram()(PICTURES))

@@ -1,26 +1,80 @@
-"""A folder with an exported encoder, as Optimum and open_clip write it: which file is what."""
+"""The files of pretrained encoders: in packages or in a user's folder, known by their hash."""
 
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.features.weights import file_hash, required
+from diptych._core.optional import optional_package
 
-INSTALLATION = "pip install 'diptych[onnx,text]'"
+EXTRA = "onnx"
 GRAPHS = {
     "image": ("vision_model", "visual", "image_encoder", "image_model", "vision", "clip_images", "model"),
     "text": ("text_model", "textual", "text_encoder", "text", "clip_text", "model"),
 }
-"""What the graph of a medium is called, without `.onnx`; "model" may hold both."""
+"""What the graph of each media type is called, without `.onnx`; "model" may hold both."""
 
 _SUBFOLDERS = ("", "onnx")
 _WEIGHTS_BESIDE = ("_data", ".data")
 """What the name of a graph whose weights are in a second file is followed by there."""
+
+
+def packaged_file(package: str, name: str, extra: str) -> Path:
+    """Where a file of an installed package lies; the package is not imported.
+
+    Args:
+        package: its name.
+        name: of the file, below the package's folder.
+        extra: the extra of diptych that installs the package.
+
+    Raises:
+        ConfigError: when the package, or the file in it, is missing; the message says what to type.
+    """
+    spec = find_spec(package)
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not folders:
+        raise ConfigError(f"this encoder needs {package}; install it with `pip install 'diptych[{extra}]'`.")
+    path = Path(folders[0]) / name
+    if not path.is_file():
+        raise ConfigError(f"{package} lacks its file {path}; install it again with `pip install 'diptych[{extra}]'`.")
+    return path
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file, as hexadecimal digits.
+
+    Raises:
+        DataError: when there is no such file.
+    """
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; give the path of the encoder's weights.")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_hash(path: Path, expected: str, package: str | None = None) -> None:
+    """Refuse weights other than those that made the features before.
+
+    Args:
+        path: the file.
+        expected: what it must hash to.
+        package: the package and version to install, where the file comes in one.
+
+    Raises:
+        DataError: when the file is absent or its hash differs.
+    """
+    found = file_hash(path)
+    if found != expected:
+        remedy = f"run: pip install '{package}'" if package else "put the former file back"
+        raise DataError(
+            f"{path} has the hash {found[:12]}…, but these features were made with {expected[:12]}…; "
+            f"{remedy}, or extract features and fit again."
+        )
 
 
 @dataclass(frozen=True)
@@ -44,19 +98,19 @@ class EncoderFolder:
             raise DataError(f"there is no folder {path}; give the folder an encoder was exported to.")
         return cls(Path(path))
 
-    def graph(self, medium: str) -> Path:
-        """The graph that reads a medium.
+    def graph(self, media_type: str) -> Path:
+        """The graph that reads images or texts.
 
         Raises:
             ConfigError: when there is none; the message says what was looked for and what was found.
         """
-        for name in GRAPHS[medium]:
+        for name in GRAPHS[media_type]:
             for subfolder in _SUBFOLDERS:
                 file = self.path / subfolder / f"{name}.onnx"
                 if file.is_file():
                     return file
-        wanted = ", ".join(f"{name}.onnx" for name in GRAPHS[medium])
-        raise ConfigError(f"{self.path} has no graph that reads {medium}s (one of {wanted}); {self.found()}.")
+        wanted = ", ".join(f"{name}.onnx" for name in GRAPHS[media_type])
+        raise ConfigError(f"{self.path} has no graph that reads {media_type}s (one of {wanted}); {self.found()}.")
 
     def json(self, name: str) -> dict[str, Any] | None:
         """The content of a JSON file; None where there is no such file.
@@ -107,15 +161,24 @@ def open_graph(graph: Path, sha256: str) -> Any:  # noqa: ANN401
 @lru_cache(maxsize=4)
 def _session(graph: Path, sha256: str, _stamps: tuple[int, ...]) -> Any:  # noqa: ANN401
     """The time of the files' last change is part of the key, so that new files are checked."""
-    runtime = required("onnxruntime", INSTALLATION)
     found = graph_hash(graph)
     if found != sha256:
         raise DataError(
             f"{graph} has the hash {found[:12]}…, but these features were made with {sha256[:12]}…; put the former "
             "file back, or extract features and fit again."
         )
+    return load_graph(graph, threads=1)
+
+
+def load_graph(graph: Path, *, threads: int = 0) -> Any:  # noqa: ANN401
+    """A graph ready to run; 0 threads leave their number to onnxruntime.
+
+    Raises:
+        ConfigError: when onnxruntime is missing or cannot read the file.
+    """
+    runtime = optional_package("onnxruntime", "this encoder", EXTRA)
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
     try:
         return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except Exception as error:

@@ -12,7 +12,7 @@ pytest.importorskip("tokenizers")
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
 from diptych.features import check_available, fit_pipeline, ignored_words, make_feature, text_encoder_columns
-from diptych.features.encoder_folder import EncoderFolder
+from diptych.features.encoder_files import EncoderFolder, check_hash, file_hash, packaged_file
 from diptych.features.image.onnx_encoder import OnnxEncoder
 from diptych.features.image.preprocessing import read_preprocessing
 from diptych.features.pipeline import load_pipeline, save_pipeline
@@ -26,12 +26,12 @@ def folder(tmp_path):
     return small.clip_folder(tmp_path / "clip")
 
 
-def fitted(medium, folder, settings=""):
-    return make_feature(medium, f"onnx:{folder}{settings}").fit([])
+def fitted(media_type, folder, settings=""):
+    return make_feature(media_type, f"onnx:{folder}{settings}").fit([])
 
 
-def expected_image(folder, picture):
-    row = read_preprocessing(EncoderFolder(folder))(picture).mean(axis=(0, 1)) @ small.COLOURS
+def expected_image(folder, image):
+    row = read_preprocessing(EncoderFolder(folder))(image).mean(axis=(0, 1)) @ small.COLOURS
     return row / np.linalg.norm(row)
 
 
@@ -39,7 +39,7 @@ def test_a_pair_of_encoders_gives_rows_of_one_space(folder) -> None:
     images, texts = fitted("image", folder), fitted("text", folder)
     rows = images(PICTURES)
     assert rows.dtype == np.float32 and rows.shape == (3, small.DIMENSION) == (3, images.blocks[-1].stop)
-    np.testing.assert_allclose(rows, [expected_image(folder, picture) for picture in PICTURES], atol=1e-6)
+    np.testing.assert_allclose(rows, [expected_image(folder, image) for image in PICTURES], atol=1e-6)
     found = texts(["red mug", "", "Blue CUP dog", "zebra"])
     np.testing.assert_allclose(found[0], small.expected_text(["red", "mug"]), atol=1e-6)
     np.testing.assert_allclose(found[2], small.expected_text(["blue", "cup", "dog"]), atol=1e-6)
@@ -146,7 +146,7 @@ def test_weights_in_a_second_file_are_part_of_the_hash(folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("medium", "missing", "message"),
+    ("media_type", "missing", "message"),
     [
         ("image", "vision_model.onnx", r"has no graph that reads images \(one of vision_model.onnx, visual.onnx, "),
         ("text", "text_model.onnx", r"has no graph that reads texts \(one of text_model.onnx, textual.onnx, "),
@@ -154,10 +154,10 @@ def test_weights_in_a_second_file_are_part_of_the_hash(folder) -> None:
         ("image", "preprocessor_config.json", "says nowhere how images are prepared"),
     ],
 )
-def test_a_missing_file_is_named(folder, medium, missing, message) -> None:
+def test_a_missing_file_is_named(folder, media_type, missing, message) -> None:
     (folder / missing).unlink()
     with pytest.raises(ConfigError, match=message):
-        fitted(medium, folder)
+        fitted(media_type, folder)
 
 
 def test_graphs_that_do_not_fit_are_named(folder) -> None:
@@ -185,8 +185,26 @@ def test_settings_of_a_single_file_do_not_fit_a_folder(folder) -> None:
 
 
 def test_a_path_that_is_not_there_is_known_at_once(tmp_path) -> None:
-    for medium in ("image", "text"):
+    for media_type in ("image", "text"):
         with pytest.raises(ConfigError, match="there is no such file or folder"):
-            check_available(medium, f"onnx:{tmp_path}/absent")
+            check_available(media_type, f"onnx:{tmp_path}/absent")
     with pytest.raises(DataError, match="there is no folder"):
         make_feature("text", f"onnx:{tmp_path}/absent").fit([])
+
+
+def test_an_absent_package_is_named_with_what_to_type() -> None:
+    with pytest.raises(ConfigError, match=r"needs no_such_package_here; install it with .*diptych\[text\]"):
+        packaged_file("no_such_package_here", "weights.bin", "text")
+
+
+def test_another_file_is_refused(tmp_path) -> None:
+    weights = tmp_path / "weights.bin"
+    weights.write_bytes(b"abc")
+    assert file_hash(weights) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    check_hash(weights, file_hash(weights))
+    before = file_hash(weights)
+    weights.write_bytes(b"abd")
+    with pytest.raises(DataError, match=r"has the hash .*…, but these features were made with ba7816bf8f01…"):
+        check_hash(weights, before)
+    with pytest.raises(DataError, match="there is no file"):
+        file_hash(tmp_path / "absent")

