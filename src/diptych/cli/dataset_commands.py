@@ -145,7 +145,7 @@ _HEADINGS = ("modality", "columns", "", "accuracy (95%)", "balanced", "validatio
 
 
 def probe(
-    datasets: Annotated[list[Path], typer.Argument(metavar="DATASET...", help="Folders of datasets.")],
+    datasets: Annotated[list[Path], typer.Argument(metavar="DATASET", help="Folders of datasets.")],
     split: SplitOption = "test",
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
     as_json: AsJson = False,

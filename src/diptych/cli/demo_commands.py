@@ -63,7 +63,9 @@ def demo(
     say(messages, f"to compare methods on these emoji: {compare}")
 
 
-app = typer.Typer(help="Write sample images and texts as files.", no_args_is_help=True)
+app = typer.Typer(
+    help="Write sample images and texts as files.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
 
 
 @app.callback()
@@ -87,7 +89,7 @@ def emoji(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the splits.")] = 0,
     workers: Workers = None,
 ) -> None:
-    """Write emoji images with their names and keywords, their groups as labels."""
+    """Write emoji images with names, keywords and labels."""
     from diptych._core.processes import usable_cores
     from diptych.data.emoji import make_emoji
 

@@ -96,7 +96,7 @@ class _RawItem:
 
 def embed_file(
     model: ModelFolder,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE…", help="Image and text files.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="Image and text files.")] = None,
     text: Annotated[list[str] | None, typer.Option("--text", help="A text; repeatable.")] = None,
     modality: Annotated[
         str | None, typer.Option("--modality", help="Modality of the files, where their suffix does not tell.")

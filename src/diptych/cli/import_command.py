@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from diptych.data.dataset import Dataset
 
 
-app = typer.Typer(no_args_is_help=True, help="Make a dataset from released files or feature arrays.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Make a dataset from released files or feature arrays.",
+)
 
 Source = Annotated[Path, typer.Argument(help="Folder with the released files.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder of the new dataset.")]

@@ -120,7 +120,7 @@ def _describe(built: Built, out: Path) -> list[str]:
 
 def add(
     index: IndexFolder,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE…", help="Image and text files.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="Image and text files.")] = None,
     text: Annotated[list[str] | None, typer.Option("--text", "-t", help="A text; repeatable.")] = None,
     id: Annotated[str | None, typer.Option("--id", help="The id of a single item; a file's name by default.")] = None,
     label: Annotated[list[str] | None, typer.Option("--label", help="A label; repeatable.")] = None,
@@ -170,7 +170,7 @@ def _from_file(path: Path, metadata: dict[str, Any]) -> NewItem:
 
 def remove(
     index: IndexFolder,
-    ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids as search results show them.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids as search results show them.")],
     url: ServerUrl = None,
 ) -> None:
     """Remove items from an index at once."""

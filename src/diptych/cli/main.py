@@ -2,7 +2,6 @@
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -20,7 +19,7 @@ class _Place(NamedTuple):
 
 
 COMMANDS = {
-    "up": _Place("up_command", "up", "Read files, train a model, build an index and serve the search."),
+    "up": _Place("up_command", "up", "Make files searchable and serve the search, in one command."),
     "demo": _Place("demo_commands", "demo", "Search a sample of emoji with text and images."),
     "ingest": _Place("ingest_command", "ingest", "Make a dataset of images and texts."),
     "import": _Place("import_command", "app", "Make a dataset from released files or feature arrays."),
@@ -61,7 +60,7 @@ class LazyCommand(TyperCommand):
         if isinstance(found, typer.Typer):
             app = found
         else:
-            app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
             app.command(self.name)(found)
         command = typer.main.get_command(app)
         command.name = self.name
@@ -79,6 +78,12 @@ class LazyGroup(TyperGroup):
         super().__init__(**options)
         self.commands.update({name: LazyCommand(name, place) for name, place in COMMANDS.items()})
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a context of Click
+        """Parse the program's own options; where a command's name comes first there are none to import a parser for."""
+        if args and args[0] in self.commands:
+            self.params, self.add_help_option = [], False
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - a context of Click
         """Return the names in the order of `COMMANDS`."""
         return list(self.commands)
@@ -89,6 +94,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Search images with text and text with images, in your own data.",
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -96,6 +102,8 @@ app = typer.Typer(
 
 def _show_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version
+
         typer.echo(f"diptych {version('diptych')}")
         raise typer.Exit
 

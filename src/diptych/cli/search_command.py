@@ -79,7 +79,7 @@ def split_weight(written: str) -> tuple[str, float]:
 def search(
     index: IndexFolder,
     plain: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT…]", help="Query text, as --text without a weight.")
+        list[str] | None, typer.Argument(metavar="TEXT", help="Query text, as --text without a weight.")
     ] = None,
     text: Annotated[
         list[str] | None, typer.Option("--text", "-t", metavar="TEXT[^WEIGHT]", help="Query by text.")

@@ -48,7 +48,7 @@ def up(
         bool, typer.Option("--open/--no-open", help="Open the page in a browser, where there is a display.")
     ] = True,
 ) -> None:
-    """Read files, train a model, build an index and serve the search; run again to continue or to update.
+    """Make files searchable and serve the search, in one command; run again to continue or to update.
 
     Everything is kept in one folder, and only what is missing is done: killed at any moment, the same command
     continues; after files were added, changed or deleted it updates the index.
