@@ -28,6 +28,8 @@ NOWHERE = np.full(shapes.DIMENSION, 1e-3)
 class FakeSearcher(SearchBackend):
     """The methods of `Searcher`; `pause` and `batches` let tests look at how it is asked."""
 
+    generation: object = 0
+
     def __init__(self, folder: Path) -> None:
         self.index = create_index(folder / "index", Identity(EmbedderId("toy"), shapes.DIMENSION))
         self.images: dict[str, bytes] = {}

@@ -163,7 +163,7 @@ def _shortened(text: str) -> str:
 
 _STATE = "building.json"
 _WRITE_LOCK = "write.lock"
-_WAIT_S = 30.0
+_WAIT_S = 10.0
 _PAUSES_S = (0.0, 0.01, 0.1, 0.5)
 
 

@@ -17,13 +17,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from diptych._core.errors import DataError
+from diptych._core.errors import BackendUnavailableError, DataError
 from diptych.data import Dataset, media_of
 from diptych.media import MediaSource, reopen_source, thumbnail
 from diptych.search.raw_embedder import LARGEST_FILE, decoded
 
 FILE = "media.sqlite"
-_WAIT_S = 30.0
+_WAIT_S = 5.0
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pictures (
     id TEXT NOT NULL,
@@ -159,8 +159,16 @@ def _told() -> Iterator[None]:
     """Say what SQLite says in a sentence without a path."""
     try:
         yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise BackendUnavailableError("the images of the index are locked; try again in a moment.") from None
+        raise _damaged(error) from None
     except sqlite3.Error as error:
-        raise DataError(f"the images of the index cannot be read or written ({error}).") from None
+        raise _damaged(error) from None
+
+
+def _damaged(error: sqlite3.Error) -> DataError:
+    return DataError(f"the images of the index cannot be read or written ({error}).")
 
 
 class Originals:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from diptych._core.errors import DiptychError
+from diptych._core.errors import BackendUnavailableError, DiptychError, TimeLimitError
 
 _CODES = {
     400: "bad_request",
@@ -43,6 +43,11 @@ def busy() -> Problem:
     return Problem(503, "busy", "too many queries are waiting; try again in a moment.", {"Retry-After": "1"})
 
 
+def unavailable(error: BackendUnavailableError) -> Problem:
+    """What the server needs does not answer now; the request was not at fault."""
+    return Problem(503, "unavailable", str(error), {"Retry-After": "2"})
+
+
 def as_response(problem: Problem) -> JSONResponse:
     """The body every error has; nothing in it says where files lie on this machine."""
     message = without_places(problem.message).encode("utf-8", "replace").decode()
@@ -72,6 +77,14 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(Problem)
     async def _problem(_: Request, error: Problem) -> JSONResponse:
         return as_response(error)
+
+    @app.exception_handler(BackendUnavailableError)
+    async def _unavailable(_: Request, error: BackendUnavailableError) -> JSONResponse:
+        return as_response(unavailable(error))
+
+    @app.exception_handler(TimeLimitError)
+    async def _too_slow(_: Request, error: TimeLimitError) -> JSONResponse:
+        return as_response(Problem(503, "too_slow", str(error), {"Retry-After": "5"}))
 
     @app.exception_handler(DiptychError)
     async def _refused(_: Request, error: DiptychError) -> JSONResponse:

@@ -5,6 +5,7 @@ answered at once: nothing waits for company, so batching costs no time when ther
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,12 +15,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from fastapi import Request
 
-from diptych._core.errors import DiptychError
+from diptych._core.errors import BackendUnavailableError, DiptychError
 from diptych.search import Answer, Hit, NewItem, Query
 from diptych.serving.errors import Problem, busy
 from diptych.serving.metrics import Metrics
 from diptych.serving.requests import check_image
 from diptych.serving.settings import ServingSettings
+
+log = logging.getLogger("diptych.serving")
 
 T = TypeVar("T")
 list_ = list
@@ -28,6 +31,7 @@ Question = TypeVar("Question")
 Reply = TypeVar("Reply")
 Batch = list[tuple[Question, asyncio.Future[Reply]]]
 _INFO_S = 2.0
+_READY_S = 3.0
 _READERS = 4
 _PIXELS_TOGETHER = 24_000_000
 """Decoded images that are held at one time, as large as those of one query at most."""
@@ -103,6 +107,10 @@ class Batcher(Generic[Question, Reply]):
 class SearchBackend(Protocol):
     """What the server asks of a searcher; `diptych.search.Searcher` has all of it."""
 
+    @property
+    def generation(self) -> object:
+        """Differs once another index has taken the place of this one."""
+
     def answer_many(self, queries: Sequence[Query]) -> Sequence[Answer | DiptychError]:
         """Answer several queries: an answer or an error for each."""
 
@@ -153,6 +161,8 @@ class SearchService:
         self._words = ThreadPoolExecutor(1, "diptych-words")
         self._images = ThreadPoolExecutor(1, "diptych-images")
         self._suggesting = ThreadPoolExecutor(1, "diptych-suggest")
+        self._checking = ThreadPoolExecutor(1, "diptych-ready")
+        self._check: asyncio.Future[Any] | None = None
         self._suggestions_waiting = 0
         lane = partial(
             Batcher[Query, Answer],
@@ -162,7 +172,7 @@ class SearchService:
         )
         self._word_lane, self._image_lane = lane(executor=self._words), lane(executor=self._images)
         self._info: tuple[float, dict[str, Any]] | None = None
-        self.writes = 0
+        self._writes = 0
 
     async def search(self, query: Query) -> Answer:
         """The answer to a query, found together with those of others."""
@@ -187,6 +197,24 @@ class SearchService:
         """Anything else that only reads."""
         return await self._in(self._readers, partial(look, self._searcher))
 
+    async def problem(self) -> str | None:
+        """Why the index cannot be read now, within three seconds; None if it can.
+
+        However many ask, one thread looks: a backend that hangs takes no other thread with it.
+        """
+        if self._check is None or self._check.done():
+            self._check = asyncio.ensure_future(self._in(self._checking, lambda: self._searcher.list(limit=1)))
+        try:
+            await asyncio.wait_for(asyncio.shield(self._check), _READY_S)
+        except TimeoutError:
+            return f"the index did not answer within {_READY_S:g} s"
+        except BackendUnavailableError as error:
+            return str(error).rstrip(".")
+        except Exception:
+            log.exception("the index cannot be read")
+            return "the index cannot be read; the log of the server says why"
+        return None
+
     async def info(self) -> dict[str, Any]:
         """What the searcher says of itself, at most two seconds old."""
         if self._info is None or time.monotonic() - self._info[0] > _INFO_S:
@@ -205,9 +233,14 @@ class SearchService:
         self._changed("removed", count)
         return count
 
+    @property
+    def version(self) -> object:
+        """Differs after a change, and after another index has taken the place of this one."""
+        return self._writes, self._searcher.generation
+
     def close(self) -> None:
         """Finish what was begun and close the searcher."""
-        for executor in (self._words, self._images, self._suggesting, self._readers):
+        for executor in (self._words, self._images, self._suggesting, self._readers, self._checking):
             executor.shutdown(wait=True)
         self._searcher.close()
 
@@ -237,7 +270,7 @@ class SearchService:
 
     def _changed(self, change: str, count: int) -> None:
         self._info = None
-        self.writes += 1
+        self._writes += 1
         self._metrics.written.labels(change).inc(count)
 
     @staticmethod

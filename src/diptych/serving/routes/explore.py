@@ -34,8 +34,8 @@ async def projection(request: Request) -> Response:
     """All items in two dimensions, near those they are like."""
     service = service_of(request)
     kept = request.app.state.projection
-    if kept is None or kept[0] != service.writes:
-        kept = service.writes, await service.read(_packed_projection)
+    if kept is None or kept[0] != service.version:
+        kept = service.version, await service.read(_packed_projection)
         request.app.state.projection = kept
     if kept[1] is None:
         raise Problem(404, "no_projection", "this index was made without a projection.")

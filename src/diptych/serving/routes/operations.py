@@ -25,10 +25,9 @@ async def alive() -> Condition:
 @router.get("/readyz", responses=_FAILS)
 async def ready(request: Request) -> Condition:
     """The index can be read."""
-    try:
-        await service_of(request).read(lambda searcher: searcher.list(limit=1))
-    except Exception:
-        raise Problem(503, "not_ready", "the index cannot be read.") from None
+    problem = await service_of(request).problem()
+    if problem is not None:
+        raise Problem(503, "not_ready", f"{problem}.", {"Retry-After": "2"})
     return Condition()
 
 
