@@ -70,7 +70,7 @@ def serve(
     Pass keys in the environment rather than as options, which other users of the machine can see.
     """
     from diptych.search.engine_location import URL_VARIABLE
-    from diptych.up.http_client import shown_address
+    from diptych.up.folder import shown_address
 
     try:
         from diptych.serving import ServingSettings

@@ -120,8 +120,8 @@ def _run(folder: SearchFolder, ingest: IngestOptions, options: ServeOptions, mes
     from diptych.search import Searcher
     from diptych.serving import ServingSettings
     from diptych.up import Follower, long_commands, read_source
-    from diptych.up.http_client import shown_address
-    from diptych.up.serving import Server, listening, serve, served
+    from diptych.up.folder import shown_address
+    from diptych.up.server import Server, listening, serve, served
 
     settings = ServingSettings(
         read_key=os.environ.get(READ_KEY), write_key=os.environ.get(WRITE_KEY), allow_hosts=(options.host,)

@@ -1,6 +1,9 @@
 """From files to an index that is ready to be searched: only the steps that are not done yet."""
 
+import shlex
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from diptych._core.errors import DataError, DiptychError
@@ -9,15 +12,15 @@ from diptych.data import Dataset
 from diptych.ingest import Ingested, IngestOptions, Problem, ingest
 from diptych.methods import Method, create, load_model, model_fingerprint, save_model
 from diptych.search import Built, Searcher, build_index
-from diptych.up.changes import Changes, changes_since, reason_to_fit_again
-from diptych.up.folder import SearchFolder
-from diptych.up.manifest import Manifest
+from diptych.up.folder import Manifest, SearchFolder
 from diptych.up.source import Source
-from diptych.up.syncing import sync
+from diptych.up.sync import Changes, changes_since, reason_to_fit_again, sync
+
+_HOST, _PORT = "127.0.0.1", 8000
 
 
 class Audience(Protocol):
-    """Who is told what happens while a search is made."""
+    """What is told of the steps while a search is made."""
 
     def step(self, name: str, why: str) -> AbstractContextManager[Progress]:
         """A step begins; what the context gives is told how far it is."""
@@ -83,7 +86,7 @@ def _check_sides(source: Source) -> None:
     """Say before any work what no model can be fitted on after it."""
     if not any(item.text is not None for item in source.items.values()):
         raise DataError(
-            f"no item of {source.path} has a text, so words could find nothing; put text files beside the images "
+            f"no item of {source.path} has a text, so queries could find nothing; put text files beside the images "
             "(x.txt for x.jpg), name the files for what they show, or give a table with a column of texts."
         )
     if not any(item.image is not None for item in source.items.values()):
@@ -166,3 +169,34 @@ def _is_index_of(folder: SearchFolder, dataset: Dataset) -> bool:
         return bool(found == (model_fingerprint(folder.model), dataset.fingerprint))
     except DiptychError:
         return False
+
+
+def long_commands(folder: SearchFolder, options: IngestOptions, host: str = _HOST, port: int = _PORT) -> list[str]:
+    """What to type to get the same dataset, model, index and server step by step.
+
+    Args:
+        folder: where everything is kept.
+        options: how the source is ingested.
+        host: where it is served.
+        port: where it is served.
+    """
+    ingest: list[str | Path] = ["ingest", options.pairs, "--out", folder.dataset]
+    if options.images is not None:
+        ingest += ["--images", options.images]
+    if options.name is not None:
+        ingest += ["--name", options.name]
+    serve: list[str | Path] = ["serve", folder.index]
+    if host != _HOST:
+        serve += ["--host", host]
+    if port != _PORT:
+        serve += ["--port", str(port)]
+    return [
+        _line(ingest),
+        _line(["fit", folder.dataset, "--out", folder.model]),
+        _line(["index", folder.model, folder.dataset, "--out", folder.index]),
+        _line(serve),
+    ]
+
+
+def _line(parts: Sequence[str | Path]) -> str:
+    return shlex.join(["diptych", *map(str, parts)])

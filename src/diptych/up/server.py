@@ -22,7 +22,7 @@ _START_S, _WRITE_S, _END_S = 120.0, 600.0, 30.0
 
 
 class ServedIndex:
-    """An index behind a running server, changed by the same road as by its API: one write at a time."""
+    """An index behind a running server, changed by the same path as by its API: one write at a time."""
 
     def __init__(self, service: SearchService, loop: asyncio.AbstractEventLoop) -> None:
         self._service, self._loop = service, loop

@@ -9,7 +9,7 @@ from diptych._core.errors import DataError
 from diptych.search import NewItem
 from diptych.serving import ServingSettings
 from diptych.up import HttpClient
-from diptych.up.serving import Server, listening, serve, served
+from diptych.up.server import Server, listening, serve, served
 from serving import coloured_shapes as shapes
 from serving import fake_searcher
 
@@ -36,7 +36,7 @@ def test_what_is_written_is_found_at_once_and_too_much_is_an_error_of_data(searc
         with pytest.raises(DataError):
             server.index.add([NewItem("image:big", "image", b"x" * 10_001)], replace=True)
         thing = shapes.world()[0]
-        assert server.index.add([NewItem("image:again", "image", shapes.picture(thing))], replace=True) == 1
+        assert server.index.add([NewItem("image:again", "image", shapes.image(thing))], replace=True) == 1
     assert searcher.closed and server.ending.is_set()
 
 

@@ -11,7 +11,7 @@ from diptych._core.progress import silent
 from diptych.ingest import IngestOptions
 from diptych.methods import create
 from diptych.search import QueryPart, Searcher
-from diptych.up import SearchFolder, building, make_ready, read_source
+from diptych.up import SearchFolder, build, make_ready, read_source
 from search.gallery import png, write_raw
 
 FEATURES = {"image": "colour-moments", "text": "bow:60"}
@@ -70,7 +70,7 @@ def table(tmp_path):
 def bring(tmp_path, monkeypatch):
     """Make ready what a path gives; who listened."""
     monkeypatch.setenv("DIPTYCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(building, "create", quick)
+    monkeypatch.setattr(build, "create", quick)
 
     def once(path, end=None):
         folder, listener = SearchFolder(tmp_path / "search"), Listener(end)
