@@ -1,12 +1,10 @@
 """Arrays as a notebook holds them, and deep methods that train for a moment."""
 
-import inspect
-
 import numpy as np
 import pytest
 
 import synthetic
-from diptych import CDMLMR
+from short_training import shorten
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +24,6 @@ def labels(draft) -> list:
 
 
 @pytest.fixture
-def short_training(monkeypatch):
-    """Give CDMLMR the profile "fast" and no cache where nothing else is asked for."""
-    defaults = {name: each.default for name, each in inspect.signature(CDMLMR).parameters.items()}
-    quick = tuple({"profile": "fast", "cache": None}.get(name, value) for name, value in defaults.items())
-    monkeypatch.setattr(CDMLMR.__init__, "__defaults__", quick)
+def short_training(monkeypatch) -> None:
+    """Let deep methods train for a moment."""
+    shorten(monkeypatch)

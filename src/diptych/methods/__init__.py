@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from diptych.methods.auto import Auto
     from diptych.methods.baselines import Chance, Identity
     from diptych.methods.deep.autoencoders import BimodalAE, CorrAE
-    from diptych.methods.deep.cdmlmr import CDMLMR, QuadrupletCDMLMR
+    from diptych.methods.deep.cdmlmr import CDMLMR, QuadrupletCDMLMR, TripletNetwork
     from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
     from diptych.methods.deep.cmdn import CMDN
     from diptych.methods.deep.dbn import MultimodalDBN
@@ -53,6 +53,7 @@ __all__ = [
     "SemanticCorrelationMatching",
     "SemanticMatching",
     "StagedCDMLMR",
+    "TripletNetwork",
     "TwoTower",
     "Validation",
     "create",
