@@ -55,7 +55,7 @@ _GRACE_STEPS = 50
 
 @dataclass(frozen=True)
 class MetricOptions:
-    """What the two losses leave open; the defaults are those of docs/methods/cdmlmr.md.
+    """What the two losses leave open; the defaults are those of docs/explanation/methods/cdmlmr.md.
 
     Attributes:
         contrastive_margin: α.

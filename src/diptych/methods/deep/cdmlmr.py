@@ -45,8 +45,8 @@ class CDMLMR(DeepMethod):
 
     Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. `profile="paper"`
     trains stage by stage as published (`StagedCDMLMR`). What differs otherwise is a switch each, with its reason and
-    its measured effect in docs/methods/cdmlmr.md. Sizes, steps and regularisation follow from the numbers of rows and
-    columns (`diptych.methods.deep.profile`) unless they are given.
+    its measured effect in docs/explanation/methods/cdmlmr.md. Sizes, steps and regularisation follow from the numbers
+    of rows and columns (`diptych.methods.deep.profile`) unless they are given.
 
     Args:
         losses: "both", one of them for the ablations, "triplet" for the loss of deep ranking in their place, or "none"

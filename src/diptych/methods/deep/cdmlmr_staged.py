@@ -58,7 +58,7 @@ class StagedCDMLMR(DeepMethod):
     Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. What it leaves
     open is a parameter; None lets validation choose. Changes, each with its switch: codes are standardised before and
     centred after the network, with training statistics; inputs are dropped at random; the learning rate is chosen.
-    docs/methods/cdmlmr.md has the reasons and the measurements.
+    docs/explanation/methods/cdmlmr.md has the reasons and the measurements.
 
     Args:
         losses: "both", or one of them for the ablations.

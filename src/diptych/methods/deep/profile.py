@@ -1,7 +1,8 @@
 """Profiles: how wide and how long the deep methods train, as published (`paper`), by default, and in a hurry.
 
-The published settings of every stage stand in `PUBLISHED`, with their sources in docs/methods/deep.md. A profile says
-how many steps each stage takes and how wide its layers are; rates and momenta then shrink with the number of steps.
+The published settings of every stage stand in `PUBLISHED`, with their sources in docs/explanation/methods/deep.md. A
+profile says how many steps each stage takes and how wide its layers are; rates and momenta then shrink with the number
+of steps.
 """
 
 from collections.abc import Iterable, Mapping
