@@ -4,9 +4,8 @@ from diptych.data.dataset import Dataset, media_of
 from diptych.data.in_memory import Arrays, MemoryDataset, as_dataset, as_rows, describe_value
 from diptych.data.labels import UNLABELLED, Labels
 from diptych.data.modality import Kind, KindBlock, Modality, ModalityRows, join_kinds, kind_blocks
-from diptych.data.partition import Partition
 from diptych.data.protocol import Protocol, TrainingData, training_data
-from diptych.data.splits import SPLITS, stratified_split
+from diptych.data.splits import SPLITS, Partition, stratified_split
 from diptych.data.writing import Draft, write_dataset
 
 __all__ = [

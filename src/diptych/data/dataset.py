@@ -15,8 +15,7 @@ from diptych._core.files import read_json
 from diptych.data.fingerprint import hash_features, hash_records
 from diptych.data.labels import Labels
 from diptych.data.modality import Kind, Modality, read_rows
-from diptych.data.partition import Column, Partition
-from diptych.data.splits import SPLITS
+from diptych.data.splits import SPLITS, Column, Partition
 from diptych.data.table_files import open_parquet
 from diptych.media import MediaSource, reopen_source
 

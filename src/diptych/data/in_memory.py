@@ -14,8 +14,7 @@ from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset import Dataset
 from diptych.data.labels import read_labels
 from diptych.data.modality import Kind, ModalityRows, guess_kind
-from diptych.data.partition import Column
-from diptych.data.splits import read_split_words, split_documents
+from diptych.data.splits import Column, read_split_words, split_documents
 from diptych.data.writing import Draft, check_draft, check_rows, write_dataset
 
 Arrays = Mapping[str, Any]

@@ -12,7 +12,7 @@ from diptych._core.seeding import generator
 from diptych.data.dataset import Dataset
 from diptych.data.labels import Labels
 from diptych.data.modality import Kind
-from diptych.data.partition import Partition
+from diptych.data.splits import Partition
 
 Unlabelled = Literal["none", "train", "test-features"]
 UNLABELLED_CHOICES: tuple[Unlabelled, ...] = ("none", "train", "test-features")

@@ -13,9 +13,8 @@ from diptych.data.splits import split_named
 from diptych.data.tables import Problem, decode_lines
 from diptych.features import clean_text
 from diptych.ingest.column_content import is_empty, values_of
-from diptych.ingest.columns import ColumnUse
+from diptych.ingest.columns import ColumnUse, kept_name, typed_columns
 from diptych.ingest.items import Gathering, Item
-from diptych.ingest.metadata import kept_name, typed_columns
 from diptych.ingest.names import Part, name_rank, name_strength, texts_of_names, word_set, words_of_name
 from diptych.media import (
     UNSUPPORTED_SUFFIXES,

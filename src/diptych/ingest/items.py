@@ -7,9 +7,8 @@ from typing import Any
 from diptych.data.tables import Problem, Row, Table
 from diptych.features import clean_text
 from diptych.ingest.column_content import image_names, is_address, values_of
-from diptych.ingest.columns import Columns
+from diptych.ingest.columns import Columns, kept_name, typed_columns
 from diptych.ingest.image_finder import ImageFinder
-from diptych.ingest.metadata import kept_name, typed_columns
 from diptych.ingest.options import Captions
 from diptych.media import RefusedNameError
 
