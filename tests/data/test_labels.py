@@ -144,3 +144,9 @@ def test_numbers_that_could_count_either_way_are_refused(cells):
 def test_indicator_needs_a_name_for_each_column():
     with pytest.raises(DataError, match="has 2 columns of labels but 3 classes are named"):
         labels([[0, 1]], classes=["a", "b", "c"])
+
+
+def test_one_number_per_item_is_a_set_of_one():
+    labels = Labels.from_sets(np.array([2, 0, 1]), ("a", "b", "c"))
+    assert labels.codes.tolist() == [2, 0, 1]
+    assert Labels.from_codes(np.array([2, UNLABELLED, 1]), ("a", "b", "c")).codes.tolist() == [2, UNLABELLED, 1]

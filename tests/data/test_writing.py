@@ -190,3 +190,47 @@ def test_bad_modality_names_are_refused(tmp_path, make_draft, name):
     with pytest.raises(DataError, match="cannot name a modality"):
         write_dataset(tmp_path / "out", make_draft(modalities={name: make_draft().modalities["image"]}))
     assert list(tmp_path.iterdir()) == []
+
+
+NAMED = [["cat"], ["dog"], ["cat"], [], ["dog"], ["cat"]]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["cat", "dog", "cat", None, "dog", "cat"], dtype=object),
+        np.array([0, 1, 0, np.nan, 1, 0]),
+        [np.int64(1), np.int64(2), np.int32(1), None, np.int8(2), np.uint16(1)],
+        [{"cat"}, ("dog",), np.array(["cat"]), np.array([], dtype=str), ["dog"], np.str_("cat")],
+        np.array([[1, 0], [0, 1], [1, 0], [0, 0], [0, 1], [1, 0]]),
+        sp.csr_array(np.array([[1, 0], [0, 1], [1, 0], [0, 0], [0, 1], [1, 0]])),
+    ],
+    ids=["objects", "numbers and NaN", "numbers from 1", "sequences", "indicator", "sparse indicator"],
+)
+def test_labels_may_be_any_array(tmp_path, make_draft, labels):
+    made = write_dataset(tmp_path / "d", make_draft(labels=labels))
+    found = made.labels
+    assert [[found.classes[code] for code in row.indices] for row in found.matrix] == NAMED
+    assert made.fingerprint == write_dataset(tmp_path / "e", make_draft()).fingerprint
+
+
+def test_ids_classes_and_labels_may_be_numbers(tmp_path, make_draft):
+    numbers = np.array([3, 7, 3, 7, 7, 3])
+    changes = {"ids": np.arange(6), "documents": np.arange(6), "labels": numbers, "classes": np.unique(numbers)}
+    made = write_dataset(tmp_path / "d", make_draft(**changes))
+    assert made.ids.tolist() == ["0", "1", "2", "3", "4", "5"]
+    assert made.classes == ("3", "7") and made.labels.codes.tolist() == [0, 1, 0, 1, 1, 0]
+    assert made.items.column("label").to_pylist() == ["3", "7", "3", "7", "7", "3"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([0, 1, 5, 0, 1, 0]), "the labels run from 0 to 5"),
+        (np.array([0, 1, -1, 0, 1, 0]), "a negative label says nothing"),
+        (np.array([0, 1.5, 1, 0, 1, 0]), "must be a whole number"),
+    ],
+)
+def test_numbers_that_are_no_labels_are_named(tmp_path, make_draft, labels, message):
+    with pytest.raises(DataError, match=message):
+        write_dataset(tmp_path / "d", make_draft(labels=labels))

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from diptych._core.arrays import Booleans, Features, Integers
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset import Dataset
-from diptych.data.labels import read_labels
+from diptych.data.labels import label_cell, read_labels
 from diptych.data.modality import Kind, ModalityRows, guess_kind
 from diptych.data.splits import Column, read_split_words, split_documents
 from diptych.data.writing import Draft, check_draft, check_rows, write_dataset
@@ -167,17 +167,7 @@ def label_cells(labels: Any, count: int, what: str = "row") -> list[Any]:  # noq
         return [None] * count
     if hasattr(labels, "toarray"):
         labels = labels.toarray()
-    return [_cell(label) for label in _one_each("labels", labels, count, what)]
-
-
-def _cell(label: Any) -> Any:  # noqa: ANN401
-    if isinstance(label, np.ndarray | np.generic):
-        label = label.tolist()
-    if isinstance(label, set | frozenset):
-        label = sorted(label, key=str)
-    if isinstance(label, list | tuple):
-        return [_cell(each) for each in label]
-    return None if type(label).__name__ in ("NAType", "NaTType") else label
+    return [label_cell(label) for label in _one_each("labels", labels, count, what)]
 
 
 def _one_each(role: str, values: Any, count: int, what: str) -> list[Any]:  # noqa: ANN401

@@ -34,9 +34,9 @@ class Labels:
         return cls.from_sets(([] if code == UNLABELLED else [int(code)] for code in codes), classes)
 
     @classmethod
-    def from_sets(cls, sets: Iterable[Sequence[int]], classes: Sequence[str]) -> "Labels":
-        """Build labels from the class numbers of each item."""
-        rows = [sorted(set(row)) for row in sets]
+    def from_sets(cls, sets: Iterable[int | Sequence[int]], classes: Sequence[str]) -> "Labels":
+        """Build labels from the class numbers of each item, or from one number per item."""
+        rows = [[int(row)] if isinstance(row, int | np.integer) else sorted(set(row)) for row in sets]
         starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         columns = np.array([code for row in rows for code in row], dtype=np.int64)
         ones = np.ones(len(columns), dtype=np.bool_)
@@ -112,6 +112,18 @@ class Labels:
         return np.concatenate([block.shared_with(others).sum(axis=1) for block in blocks] or [np.zeros(0)]).astype(
             np.int64
         )
+
+
+def label_cell(label: Any) -> Any:  # noqa: ANN401 - whatever an array holds
+    """One item's label as plain Python values: a name, a number, a list of several, or None for an unlabelled item."""
+    if isinstance(label, np.ndarray | np.generic):
+        label = label.tolist()
+    if isinstance(label, set | frozenset):
+        label = sorted(label, key=str)
+    if isinstance(label, list | tuple):
+        return [label_cell(each) for each in label]
+    is_missing = label != label if isinstance(label, float) else type(label).__name__ in ("NAType", "NaTType")
+    return None if is_missing else label
 
 
 @dataclass(frozen=True)

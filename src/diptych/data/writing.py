@@ -1,8 +1,8 @@
 """Write a dataset's folder: every item and feature is checked first, then all is written or nothing."""
 
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,15 @@ import scipy.sparse as sp
 
 from diptych._core.arrays import Features
 from diptych._core.errors import DataError
-from diptych._core.files import atomic_folder, write_json
+from diptych._core.files import atomic_folder, refuse_existing, write_json
 from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, Dataset, fingerprint_of
 from diptych.data.fingerprint import hash_features, hash_records
+from diptych.data.labels import label_cell, read_labels
 from diptych.data.modality import Modality, ModalityRows, kind_blocks, to_stored, write_rows
 from diptych.data.splits import SPLITS
 
-Label = str | Sequence[str] | None
-"""One class name, several, or none."""
+Label = str | int | Sequence[str] | Sequence[int] | None
+"""One class name or number, several, or none; whatever a list or an array holds."""
 
 _CHUNK_ROWS = 8192
 _LARGEST_COUNT = np.float64(np.iinfo(np.int32).max)  # counts are stored as int32
@@ -32,9 +33,10 @@ class Draft:
 
     Attributes:
         name: what to call the dataset.
-        ids: one unique id per item.
+        ids: one unique id per item; numbers become their digits.
         splits: "train", "val" or "test" per item.
-        labels: a class name, several, or None per item.
+        labels: a class name or number, several, or None per item, as a list, an array, or a matrix of zeros and ones
+            with one column a class; numbers count into classes that are named, from 0 or from 1.
         classes: the class names in order.
         modalities: the features by modality name.
         documents: items with the same document are partners (five captions of one picture);
@@ -103,7 +105,7 @@ def check_draft(draft: Draft) -> CheckedDraft:
     Raises:
         DataError: naming file, row and fix.
     """
-    label_sets = [[] if label is None else [label] if isinstance(label, str) else list(label) for label in draft.labels]
+    draft, label_sets = _as_names(draft)
     check_items(draft.ids, draft.splits, label_sets, draft.classes, SPLITS, draft.origin)
     if not draft.modalities:
         raise DataError(f"{draft.origin}: a dataset needs at least one modality.")
@@ -133,13 +135,28 @@ def check_draft(draft: Draft) -> CheckedDraft:
     return CheckedDraft(head, table, stored)
 
 
+def _as_names(draft: Draft) -> tuple[Draft, list[list[str]]]:
+    """The draft with ids, documents and classes as strings, and the class names of each item."""
+    ids, documents = _strings(draft.ids), None if draft.documents is None else _strings(draft.documents)
+    classes = _strings(draft.classes)
+    labels = draft.labels.toarray() if hasattr(draft.labels, "toarray") else draft.labels
+    cells = [label_cell(label) for label in labels]
+    sets = [[] if cell is None else cell if isinstance(cell, list) else [cell] for cell in cells]
+    if not all(isinstance(name, str) for names in sets for name in names):
+        sets = read_labels(cells, draft.origin, classes=classes).names
+    return replace(draft, ids=ids, documents=documents, classes=classes), sets
+
+
+def _strings(values: Iterable[Any]) -> list[str]:
+    return [value if isinstance(value, str) else str(value) for value in values]
+
+
 def check_target(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse a folder that is in use, before any work is done; only a dataset may be overwritten."""
     target = Path(folder)
+    refuse_existing(target, overwrite=overwrite)
     if not target.exists():
         return
-    if not overwrite:
-        raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
     if not (target / "dataset.json").is_file() and not (target.is_dir() and not any(target.iterdir())):
         raise DataError(f"{target} is not a dataset, so it is not overwritten; choose another folder.")
 
