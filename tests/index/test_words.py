@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from diptych._core.errors import ConfigError
 from diptych._core.optional import optional_package
 from diptych.index import words
-from diptych.index.spelling import Spellings, edits_allowed
+from diptych.index.lexical import Spellings, edits_allowed
 from diptych.index.terms import MOST_TIMES, entry_words, query_words, weighted
 from diptych.index.words import LONGEST, lexical_tokens, matched_words, plain, stem, without_accents, words_of
 

@@ -3,8 +3,8 @@
 from diptych.index.contract import Index
 from diptych.index.filters import Condition, parse
 from diptych.index.identity import EmbedderId, Identity
-from diptych.index.items import Hits, Item
-from diptych.index.registry import create_index, engines, engines_with_words, open_index
+from diptych.index.items import Hits, Item, ItemLimits
+from diptych.index.registry import create_index, engines, engines_with_words, open_index, restore_index
 
 __all__ = [
     "Condition",
@@ -13,9 +13,11 @@ __all__ = [
     "Identity",
     "Index",
     "Item",
+    "ItemLimits",
     "create_index",
     "engines",
     "engines_with_words",
     "open_index",
     "parse",
+    "restore_index",
 ]

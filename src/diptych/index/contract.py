@@ -13,18 +13,35 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError, DataError
 from diptych.index.filters import And, Comparison, Condition, Key, parse
 from diptych.index.identity import EmbedderId, Identity
-from diptych.index.items import Batch, Hits, Item, checked_batch, checked_ids, checked_page, is_plain, unit_queries
+from diptych.index.items import (
+    Batch,
+    Hits,
+    Item,
+    ItemLimits,
+    checked_batch,
+    checked_ids,
+    checked_page,
+    is_plain,
+    unit_queries,
+)
 from diptych.index.lexical import Lexical
 
 
 class Index(Lexical, ABC):
-    """Vectors with an id, a modality and metadata each."""
+    """Vectors with an id, a modality and metadata each.
+
+    Attributes:
+        limits: what may be added.
+    """
+
+    limits: ItemLimits = ItemLimits()
 
     @property
     @abstractmethod
@@ -146,6 +163,29 @@ class Index(Lexical, ABC):
     def snapshot(self, target: Path | str) -> Path:
         """Write a consistent copy that can be opened as an index of its own, while others read and write."""
 
+    def backup(self, target: Path | str) -> Path:
+        """Write everything into one file, as it is at one moment, while others read and write.
+
+        `restore_index` makes an index of it. Engines that speak to a server leave this to the server's own tools.
+        """
+        raise ConfigError("this engine writes no backup file; use the tools of its server, such as pg_dump.")
+
+    def verify(self) -> list[str]:
+        """Read everything and return what is wrong with it, one sentence each; empty if all is well."""
+        problems: list[str] = []
+        last, count = "", 0
+        while ids := self.list_ids(after=last, limit=1_000):
+            last, count = ids[-1], count + len(ids)
+            for id, item in zip(ids, self.get(ids), strict=True):
+                if item is not None and abs(float(np.linalg.norm(item.vector)) - 1) > 1e-3:
+                    problems.append(f"the vector of item {id!r} is not of length 1")
+        if count != self.count():
+            problems.append(f"{count} items are listed but {self.count()} are counted")
+        return problems
+
+    def check_available(self) -> None:
+        """Raise an error that says why, if the index cannot be searched now; takes a few seconds at most."""
+
     @abstractmethod
     def close(self) -> None:
         """Give back files and connections; closing twice does no harm."""
@@ -172,8 +212,15 @@ class Index(Lexical, ABC):
             self.identity.require(embedder)
         if words is not None:
             self._need_words()
-        batch = checked_batch(ids, vectors, modality, metadata, self.identity.dimension, words)
+        batch = checked_batch(ids, vectors, modality, metadata, self.identity.dimension, words, self.limits)
+        if self.limits.items is not None:
+            self._require_room(batch)
         return hook(batch) if len(batch) else 0
+
+    def _require_room(self, batch: Batch) -> None:
+        new = len(batch) - len(self._get(list(batch.ids)))
+        if new and self.count() + new > (self.limits.items or 0):
+            raise DataError(f"this index takes {self.limits.items} items and has {self.count()}; delete some first.")
 
     @abstractmethod
     def _add(self, batch: Batch) -> int: ...

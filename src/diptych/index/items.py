@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,6 +78,27 @@ LONGEST_NAME = 1_024
 """Bytes of an id or of a modality's name."""
 DEEPEST = 100
 """Objects and lists within each other in metadata."""
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@dataclass(frozen=True)
+class ItemLimits:
+    """What an operator allows; what is stored already stays.
+
+    Attributes:
+        metadata_bytes: of one item's metadata, as JSON.
+        items: in the index; None for any number.
+    """
+
+    metadata_bytes: int = 2**20
+    items: int | None = None
+
+    def check(self) -> None:
+        """Refuse limits that no index can have."""
+        for name in ("metadata_bytes", "items"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ConfigError(f"{name} is {value!r}; it must be a whole number of at least 1.")
 
 
 def checked_batch(
@@ -86,9 +108,13 @@ def checked_batch(
     metadata: Sequence[Mapping[str, Any]] | None,
     dimension: int,
     texts: Sequence[str | None] | None = None,
+    limits: ItemLimits | None = None,
 ) -> Batch:
-    """Items ready to be stored, or an error that names the first wrong one."""
+    """Return items ready to be stored, or raise an error that names the first wrong one."""
+    limits = limits or ItemLimits()
     ids = checked_ids(ids)
+    for id in ids:
+        _refuse_control(id, "id")
     count = len(ids)
     modalities = [modality] * count if isinstance(modality, str) else list(modality)
     known: Sequence[Mapping[str, Any]] = [{}] * count if metadata is None else list(metadata)
@@ -97,10 +123,11 @@ def checked_batch(
             raise DataError(f"there are {count} ids but {len(column)} {name}; give one for each id.")
     for name in set(modalities):
         _check_name(name, "modality")
+        _refuse_control(name, "modality")
     rows = unit_rows(vectors, dimension, ids)
     if len(rows) != count:
         raise DataError(f"there are {count} ids but {len(rows)} vectors; give one for each id.")
-    written = [_as_json(id, value) for id, value in zip(ids, known, strict=True)]
+    written = [_as_json(id, value, limits.metadata_bytes) for id, value in zip(ids, known, strict=True)]
     return Batch(ids, modalities, rows, written, None if texts is None else _words(ids, texts))
 
 
@@ -193,7 +220,15 @@ def _check_name(name: object, what: str) -> None:
         raise DataError(f"{what} {name[:40]!r}… is longer than {LONGEST_NAME} bytes; choose a shorter one.")
 
 
-def _as_json(id: str, metadata: Mapping[str, Any]) -> str:
+def _refuse_control(name: str, what: str) -> None:
+    if _CONTROL.search(name):
+        raise DataError(
+            f"{what} {name[:40]!r} holds a line break or another control character, which cannot stand in an address;"
+            " leave it out."
+        )
+
+
+def _as_json(id: str, metadata: Mapping[str, Any], most: int) -> str:
     if not isinstance(metadata, Mapping):
         raise DataError(f"the metadata of {id!r} is {type(metadata).__name__}; it must be a JSON object.")
     taken = [key for key in COLUMNS if key in metadata]
@@ -202,9 +237,11 @@ def _as_json(id: str, metadata: Mapping[str, Any]) -> str:
     _check_keys(id, metadata, 0)
     try:
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
-        text.encode()
+        size = len(text.encode())
     except (TypeError, ValueError) as error:
         raise DataError(f"the metadata of {id!r} cannot be written as JSON ({error}).") from None
+    if size > most:
+        raise DataError(f"the metadata of {id!r} has {size} bytes; this index takes {most}, so shorten it.")
     return text
 
 

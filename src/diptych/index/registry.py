@@ -2,7 +2,8 @@
 
 An installed package adds an engine by an entry point of the group `diptych.engines`: its name, and a module with
 `create(place, identity, **options)` and `open(place, **options)`. One that can be searched by words says so by
-`WORDS = True`; its `create` then takes the option `words`.
+`WORDS = True`; its `create` then takes the option `words`. One whose `Index.backup` writes files has
+`restore(file, place)`.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any, cast
 from diptych._core.errors import ConfigError
 from diptych.index.contract import Index
 from diptych.index.identity import EmbedderId, Identity
+from diptych.index.items import ItemLimits
 
 _ENGINES = {"local": "diptych.index.local", "milvus": "diptych.index.milvus", "pgvector": "diptych.index.pgvector"}
 _WITH_WORDS = ("local", "pgvector")
@@ -62,10 +64,23 @@ def open_index(
     *,
     engine: str = "local",
     embedder: EmbedderId | None = None,
+    limits: ItemLimits | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Index:
-    """Open an index; if `embedder` is given, an index of another one is refused."""
+    """Open an index.
+
+    Args:
+        place: its folder, or its name.
+        engine: which engine stores it.
+        embedder: refuse an index of another one.
+        limits: what may be added.
+        **options: options of this engine, such as `time_limit_s`.
+    """
+    if limits is not None:
+        limits.check()
     index = _function(engine, "open")(place, **options)
+    if limits is not None:
+        index.limits = limits
     if embedder is not None:
         try:
             index.identity.require(embedder)
@@ -73,6 +88,14 @@ def open_index(
             index.close()
             raise
     return index
+
+
+def restore_index(file: Path | str, place: Path | str, *, engine: str = "local") -> None:
+    """Make an index of a file that `Index.backup` wrote; it appears at `place` when it is whole and was checked."""
+    module = _module(engine)
+    if not hasattr(module, "restore"):
+        raise ConfigError(f"the engine {engine} restores no backup files; use the tools of its server.")
+    module.restore(file, place)
 
 
 def _modules() -> dict[str, str]:

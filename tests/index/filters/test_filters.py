@@ -1,14 +1,32 @@
 """The language of conditions: what it accepts, what it says when it does not, and that SQL means what Python means."""
 
 import json
+import re
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError
-from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or, matches, parse, to_sqlite
+from diptych.index.filters import (
+    And,
+    Comparison,
+    In,
+    Key,
+    Like,
+    Missing,
+    Not,
+    Or,
+    matches,
+    parse,
+    predicate,
+    to_sqlite,
+)
+from diptych.index.filters.conditions import LikeMatcher, regex_of
+from diptych.index.filters.sql import to_postgresql
 
 
 def key(*path):
@@ -63,6 +81,9 @@ def test_what_is_understood(text, meaning):
         ("a = 1; drop table items", 6, "no meaning"),
         ("(" * 60 + "a = 1" + ")" * 60, 52, "within each other"),
         (" or ".join(["a = 1"] * 201), 1801, "more than 200 comparisons"),
+        (f"a in ({'1,' * 5000}1)", 10007, "more than 5000 values in lists"),
+        (f"a in ({'1,' * 4999}1) or b in (1,2)", 10017, "more than 5000 values in lists"),
+        (f"a like '{'%a' * 501}'", 1012, "the pattern before this has 1002 characters; it may have 1000"),
     ],
 )
 def test_what_is_not_understood_is_shown(text, position, problem):
@@ -150,3 +171,52 @@ def test_lists_match_by_any_element_and_absence_by_negation():
         "id = 'x' and modality = 'image'": True,
     }.items():
         assert matches(parse(text), "x", "image", item) is expected, text
+
+
+def test_a_list_is_one_parameter():
+    values = tuple(range(9_000))
+    assert len(to_sqlite(In(key("a"), values))[1]) == 2
+    assert len(to_sqlite(In(key("a"), (*values, "x", "y", True)))[1]) == 6
+    sql, parameters = to_postgresql(In(key("a"), values))
+    assert len(parameters) == 3 and len(sql) < 500
+
+
+class Counted(int):
+    """A number that counts how often its kind is asked for."""
+
+    asked = 0
+
+    @property
+    def __class__(self):
+        Counted.asked += 1
+        return int
+
+
+@pytest.mark.parametrize("compiled", [to_sqlite, to_postgresql, predicate])
+def test_the_work_grows_with_the_list_and_not_with_its_square(compiled):
+    work = []
+    for count in (500, 1_000):
+        Counted.asked = 0
+        compiled(In(key("a"), tuple(Counted(number) for number in range(count))))
+        work.append(Counted.asked)
+    assert work[1] <= 2.2 * work[0]
+
+
+@given(st.text(alphabet="aAbBß%_", max_size=6), st.text(alphabet="aAbBß\n%_", max_size=9))
+@settings(max_examples=400, deadline=None)
+def test_like_without_backtracking_is_like(pattern, text):
+    expected = re.fullmatch(regex_of(pattern), text, re.DOTALL) is not None
+    assert LikeMatcher(pattern).matches(text) is expected
+
+
+def test_like_does_not_backtrack():
+    # A regular expression of this pattern needs longer than the universe lasts.
+    script = (
+        "from diptych.index.filters import matches, parse\n"
+        "pattern = '%a' * 400 + '%b'\n"
+        "item = {'t': 'a' * 100_000}\n"
+        "assert not matches(parse(f\"t like '{pattern}'\"), 'x', 'image', item)\n"
+        "pattern = '%_a' * 300 + '_b'\n"
+        "assert not matches(parse(f\"t like '{pattern}'\"), 'x', 'image', item)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

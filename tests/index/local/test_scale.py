@@ -55,7 +55,7 @@ def recall(found, allowed, k):
 
 def test_a_graph_is_used_and_finds_nearly_everything(folder):
     with open_index(folder) as index:
-        (segment,) = index._current().partitions["image"]
+        (segment,) = index._view.get().partitions["image"]
         assert segment.graph is not None
         assert len(segment) == COUNT
         found = index.search(QUERIES, 10)
@@ -84,7 +84,7 @@ def test_k_come_back_whenever_k_exist(folder, where, allowed, k, best_first, few
     with open_index(folder) as index:
         found = index.search(QUERIES, k, where=where)
         if best_first and k == 10:
-            asked_of_all = bool(index._view._chosen)
+            asked_of_all = bool(index._view.last._chosen)
             assert asked_of_all == (allowed.sum() < COUNT / 4), "many fit: only the best were asked about"
     assert {len(answer) for answer in found} == {min(k, int(allowed.sum()))}
     for answer in found:
@@ -108,7 +108,7 @@ def test_best_first_is_exact_where_search_is(tmp_path, monkeypatch):
         index.add(IDS[:300].tolist(), vectors, modality="image", metadata=[{"n": n % 3} for n in range(300)])
         for query in QUERIES[:8]:
             (found,) = index.search(query, 7, where="n > 0", offset=2)
-            assert not index._view._chosen
+            assert not index._view.last._chosen
             scores = vectors.astype(np.float64) @ query
             order = np.lexsort((IDS[:300], -scores.round(6)))
             assert list(found.ids) == IDS[:300][order[allowed[order]]][2:9].tolist()
@@ -150,15 +150,15 @@ def test_a_graph_grows_and_is_built_anew(tmp_path):
         for start, stop, trained_on in ((0, 1000, 1000), (1000, 1800, 1000), (1800, 2500, 2500)):
             index.add(IDS[start:stop].tolist(), VECTORS[start:stop], modality="image")
             index.optimise()
-            (segment,) = index._current().partitions["image"]
+            (segment,) = index._view.get().partitions["image"]
             assert (len(segment), segment.graph.trained_on) == (stop, trained_on)
         index.delete(IDS[:100].tolist())
         index.optimise()
-        (segment,) = index._current().partitions["image"]
+        (segment,) = index._view.get().partitions["image"]
         assert (len(segment), segment.living) == (2500, 2400), "a few dead keep their places"
         index.delete(IDS[100:900].tolist())
         index.optimise()
-        (segment,) = index._current().partitions["image"]
+        (segment,) = index._view.get().partitions["image"]
         assert (len(segment), segment.dead) == (1600, None), "many dead do not"
         left = np.isin(NUMBERS, np.arange(900, 2500))
         assert recall(index.search(QUERIES, 10), left, 10) > 0.98

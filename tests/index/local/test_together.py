@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.errors import BackendUnavailableError, ConfigError
 from diptych.index import EmbedderId, Identity, create_index, open_index
-from diptych.index.local.database import connect
+from diptych.index.local.database import open_database
 from index.churn import DIMENSION, apply
 
 ONE = np.eye(4, dtype=np.float32)
@@ -109,11 +109,11 @@ def test_writers_take_turns(tmp_path):
 
 
 def test_a_writer_that_waits_in_vain_is_told(folder):
-    blocker = connect(Path(folder), timeout_s=1, read_only=False)
+    blocker = open_database(Path(folder) / "index.sqlite", wait_s=1)
     blocker.execute("BEGIN IMMEDIATE")
     with open_index(folder, wait_s=0.05) as index:
         assert index.search(ONE[0], 3)[0].ids == ()
-        with pytest.raises(DataError, match=r"database is locked.*for more than 0.05 s, wait"):
+        with pytest.raises(BackendUnavailableError, match=r"another process .* \(more than 0.05 s\); try again later"):
             index.add(["a"], ONE[:1], modality="x")
         blocker.execute("ROLLBACK")
         blocker.close()

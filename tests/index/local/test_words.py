@@ -20,6 +20,7 @@ from diptych.index import EmbedderId, Identity, create_index, engines_with_words
 from diptych.index.local import postings
 from diptych.index.local import words as word_search
 from index import word_churn
+from index.earlier_format import downgrade
 from index.naive_words import NaiveWords, check_words
 
 IDENTITY = Identity(EmbedderId("m"), 2)
@@ -79,7 +80,7 @@ def test_filters_of_many_lose_nothing(many, where, few, monkeypatch):
     monkeypatch.setattr(word_search, "_FEW", few)
     index, model, names = many
     for query in (f"everywhere {names[3]}", names[-1], names[1]):
-        index._view._chosen.clear()
+        index._view.last._chosen.clear()
         for _ in range(2):
             (found,) = index.search_words([query], 12, where=where, with_metadata=True)
             check_words(found, model, query, 12, where=where)
@@ -124,6 +125,7 @@ def check_tables(folder):
 
 def test_an_index_of_an_earlier_version_opens_as_before(tmp_path):
     create_index(tmp_path / "index", IDENTITY).close()
+    downgrade(tmp_path / "index")
     connection = sqlite3.connect(tmp_path / "index" / "index.sqlite")
     (settings,) = connection.execute("SELECT value FROM head WHERE key = 'settings'").fetchone()
     earlier = {key: value for key, value in json.loads(settings).items() if key != "words"}

@@ -24,7 +24,8 @@ def varied_items():
         {key: _VALUES[(row + 7 * place) % count] for place, key in enumerate(_KEYS) if (row + place) % 5}
         for row in range(2 * count)
     ]
-    ids = [f"{_TEXTS[row % len(_TEXTS)]}{'-' * (row // len(_TEXTS))}" or "empty" for row in range(2 * count)]
+    names = [text.replace("\n", " ") for text in _TEXTS]
+    ids = [f"{names[row % len(names)]}{'-' * (row // len(names))}" or "empty" for row in range(2 * count)]
     modalities = [("image", "it's", "\\")[row % 3] for row in range(2 * count)]
     return ids, modalities, metadata
 
@@ -52,6 +53,7 @@ _literals = st.sampled_from([*_TEXTS, *_NUMBERS, True, False, "image", "ab-"])
 _leaves = st.one_of(
     st.builds(Comparison, _keys, st.sampled_from(["=", "<", "<=", ">", ">="]), _literals),
     st.builds(In, _keys, st.lists(_literals, min_size=1, max_size=4).map(tuple)),
+    st.builds(In, _keys, st.lists(_literals, min_size=17, max_size=24).map(tuple)),
     st.builds(Missing, _keys),
     st.builds(Like, _keys, st.sampled_from(["%", "a%", "%B", "_", "A", "%\\%", "x_y", "IT'S", "%'%", "ß", "(a)", "."])),
 )

@@ -11,7 +11,6 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, assert_never
 
 Value = str | int | float | bool
@@ -97,10 +96,11 @@ def kind_of(value: Value) -> Literal["text", "number", "boolean"]:
 
 
 _SIGNS = {"%": ".*", "_": "."}
+_A_TO_Z = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
 def regex_of(pattern: str) -> str:
-    """The body of an expression that has to match a whole text."""
+    """Return a pattern of `like` as the body of a regular expression, for an engine that matches in linear time."""
     return "".join(_SIGNS.get(sign) or _either_case(sign) for sign in pattern)
 
 
@@ -110,6 +110,41 @@ def _either_case(sign: str) -> str:
     return re.escape(sign)
 
 
+class LikeMatcher:
+    """Matches texts with a pattern of `like` without backtracking.
+
+    The parts between the % signs are looked for one after another, each at the first place it fits: no later place
+    could help the parts that follow. The work is at most the length of the text times that of the pattern.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        parts = pattern.translate(_A_TO_Z).split("%")
+        self._shortest = sum(map(len, parts))
+        self._parts = [
+            re.compile("".join("." if sign == "_" else re.escape(sign) for sign in part), re.DOTALL) for part in parts
+        ]
+        self._last = len(parts[-1])
+
+    def matches(self, text: str) -> bool:
+        """Whether a whole text fits the pattern; the letters A to Z fit in either case."""
+        if len(text) < self._shortest:
+            return False
+        text = text.translate(_A_TO_Z)
+        if len(self._parts) == 1:
+            return len(text) == self._last and self._parts[0].match(text) is not None
+        first = self._parts[0].match(text)
+        end = len(text) - self._last
+        if first is None or self._parts[-1].match(text, end) is None:
+            return False
+        place = first.end()
+        for part in self._parts[1:-1]:
+            found = part.search(text, place, end)
+            if found is None:
+                return False
+            place = found.end()
+        return True
+
+
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "<": operator.lt,
@@ -117,39 +152,51 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_Item = Mapping[str, Any]
+"""Metadata with id and modality."""
+
+
+def predicate(condition: Condition) -> Callable[[str, str, Mapping[str, Any]], bool]:
+    """Compile a condition to a function of an item's id, modality and metadata, for many items."""
+    holds = _compiled(condition)
+    return lambda id, modality, metadata: holds({**metadata, "id": id, "modality": modality})
 
 
 def matches(condition: Condition, id: str, modality: str, metadata: Mapping[str, Any]) -> bool:
     """Whether an item with this id, modality and metadata meets the condition."""
-    item = {**metadata, "id": id, "modality": modality}
-
-    def holds(part: Condition) -> bool:
-        match part:
-            case And(parts):
-                return all(holds(inner) for inner in parts)
-            case Or(parts):
-                return any(holds(inner) for inner in parts)
-            case Not(inner):
-                return not holds(inner)
-            case Missing(key):
-                return _look_up(item, key) is None
-            case Comparison(key, sign, value):
-                compare = _OPERATORS[sign]
-                return any(_alike(found, value) and compare(found, value) for found in _elements(item, key))
-            case In(key, values):
-                return any(
-                    _alike(found, value) and found == value for found in _elements(item, key) for value in values
-                )
-            case Like(key, pattern):
-                regex = _regex(pattern)
-                return any(isinstance(found, str) and bool(regex.fullmatch(found)) for found in _elements(item, key))
-            case _:
-                assert_never(part)
-
-    return holds(condition)
+    return predicate(condition)(id, modality, metadata)
 
 
-def _look_up(item: Mapping[str, Any], key: Key) -> Any:  # noqa: ANN401 - whatever JSON can hold
+def _compiled(part: Condition) -> Callable[[_Item], bool]:
+    match part:
+        case And(parts):
+            inner = [_compiled(each) for each in parts]
+            return lambda item: all(holds(item) for holds in inner)
+        case Or(parts):
+            inner = [_compiled(each) for each in parts]
+            return lambda item: any(holds(item) for holds in inner)
+        case Not(negated):
+            holds = _compiled(negated)
+            return lambda item: not holds(item)
+        case Missing(key):
+            return lambda item: _look_up(item, key) is None
+        case Comparison(key, sign, value):
+            compare, kind = _OPERATORS[sign], kind_of(value)
+            return lambda item: any(_is_a(kind, found) and compare(found, value) for found in _elements(item, key))
+        case In(key, values):
+            listed = {(kind_of(value), value) for value in values}
+            return lambda item: any(
+                isinstance(found, str | int | float) and (kind_of(found), found) in listed
+                for found in _elements(item, key)
+            )
+        case Like(key, pattern):
+            fits = LikeMatcher(pattern).matches
+            return lambda item: any(isinstance(found, str) and fits(found) for found in _elements(item, key))
+        case _:
+            assert_never(part)
+
+
+def _look_up(item: _Item, key: Key) -> Any:  # noqa: ANN401 - whatever JSON can hold
     found: Any = item
     for name in key.path:
         if not isinstance(found, Mapping):
@@ -158,15 +205,10 @@ def _look_up(item: Mapping[str, Any], key: Key) -> Any:  # noqa: ANN401 - whatev
     return found
 
 
-def _elements(item: Mapping[str, Any], key: Key) -> list[Any]:
+def _elements(item: _Item, key: Key) -> list[Any]:
     found = _look_up(item, key)
     return found if isinstance(found, list) else [found]
 
 
-def _alike(found: Any, value: Value) -> bool:  # noqa: ANN401 - whatever JSON can hold
-    return isinstance(found, str | int | float) and kind_of(found) == kind_of(value)
-
-
-@lru_cache(maxsize=64)
-def _regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(regex_of(pattern), re.DOTALL)
+def _is_a(kind: str, found: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
+    return isinstance(found, str | int | float) and kind_of(found) == kind

@@ -25,6 +25,14 @@ TokenKind = Literal["name", "key", "text", "number", "sign", "end"]
 
 LONGEST = 20_000
 """Characters in a condition; keeps what others send us within what a database accepts."""
+LONGEST_PATTERN = 1_000
+"""Characters in a pattern of `like`: the work to match a text grows with it."""
+DEEPEST = 50
+"""Parentheses and negations within each other."""
+MOST = 200
+"""Comparisons in one condition."""
+MOST_VALUES = 5_000
+"""Values in all the lists of one condition."""
 
 _PATTERN = re.compile(
     r"""\s*(?:
@@ -36,6 +44,7 @@ _PATTERN = re.compile(
     )""",
     re.VERBOSE,
 )
+_SPACES = re.compile(r"\s*")
 _NO_LETTER_FOLLOWS_A_NUMBER = re.compile(r"[\w.]")
 
 
@@ -63,7 +72,7 @@ def tokens(condition: str) -> Iterator[Token]:
     place, length = 0, len(condition.rstrip())
     while place < length:
         found = _PATTERN.match(condition, place)
-        start = place + len(condition[place:]) - len(condition[place:].lstrip())
+        start = place + len(_SPACES.match(condition, place)[0])  # type: ignore[index]
         if found is None or found.lastgroup is None:
             problem = "a quote is opened but not closed" if condition[start] in "'\"" else "this sign has no meaning"
             fail(condition, start + 1, f"{problem} ({condition[start]!r})")
@@ -74,11 +83,6 @@ def tokens(condition: str) -> Iterator[Token]:
         yield Token(kind, found.group(kind), start + 1)
     yield Token("end", "", length + 1)
 
-
-DEEPEST = 50
-"""Parentheses and negations within each other."""
-MOST = 200
-"""Comparisons in one condition."""
 
 _WORDS = {"and", "or", "not", "in", "like", "is", "null", "true", "false"}
 _SIGNS: dict[str, Operator] = {"=": "=", "==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -101,6 +105,7 @@ class _Parser:
         self._tokens = list(tokens(condition))
         self._next = 0
         self._comparisons = 0
+        self._listed = 0
 
     def whole(self) -> Condition:
         if self._peek().kind == "end":
@@ -170,11 +175,17 @@ class _Parser:
 
     def _values(self) -> tuple[Value, ...]:
         self._need_sign("(")
-        values = [self._value()]
+        values = [self._listed_value()]
         while self._take_sign(","):
-            values.append(self._value())
+            values.append(self._listed_value())
         self._need_sign(")")
         return tuple(values)
+
+    def _listed_value(self) -> Value:
+        self._listed += 1
+        if self._listed > MOST_VALUES:
+            self._fail(f"more than {MOST_VALUES} values in lists; split it into several queries")
+        return self._value()
 
     def _value(self) -> Value:
         token = self._peek()
@@ -207,6 +218,8 @@ class _Parser:
         value = self._value() if self._peek().kind == "text" else None
         if not isinstance(value, str):
             self._expected("a pattern in single quotes")
+        if len(value) > LONGEST_PATTERN:
+            self._fail(f"the pattern before this has {len(value)} characters; it may have {LONGEST_PATTERN}")
         return value
 
     def _peek(self) -> Token:

@@ -1,6 +1,7 @@
-"""The embedded engine: one folder, no server. SQLite holds the truth; what faiss needs is derived from it."""
+"""The embedded engine: one folder, no server. SQLite holds everything; what faiss needs is derived from it."""
 
 from diptych.index.local.engine import LocalIndex, create, open
 from diptych.index.local.graph import Settings
+from diptych.index.local.snapshot import restore
 
-__all__ = ["LocalIndex", "Settings", "create", "open"]
+__all__ = ["LocalIndex", "Settings", "create", "open", "restore"]

@@ -6,24 +6,43 @@ has missed nothing that was acknowledged. A writer killed in between leaves it u
 now and then.
 """
 
+import logging
 import mmap
 import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
-from diptych._core.errors import ConfigError, DataError
-from diptych.index.local.database import connect, read_state
+from diptych._core.errors import BackendUnavailableError, ConfigError
+from diptych.index.local.database import FILE as DATABASE
+from diptych.index.local.database import UNKNOWN, explained, open_database, read_state
 
 FILE = "pulse.u64"
 _ASK_EVERY_S = 0.05
+_UNWRITTEN = 1 << 62
+"""More changes than there can be: such a number is damaged itself."""
+_STEPS = 100_000
+"""Of SQLite's machine, some milliseconds: how often a query under a time limit looks at the clock."""
+_SUBJECT = "the index"
+_NO_CHECKSUMS = (
+    f"CREATE TEMPORARY VIEW checksums AS SELECT row, {UNKNOWN} AS vector, {UNKNOWN} AS metadata, NULL AS words"
+    " FROM items"
+)
+"""Stands in for the table that an index of format 1 has not."""
+
+_log = logging.getLogger(__name__)
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 class ChangeCounter:
-    """The number of the last change, as writers of all processes tell it."""
+    """The number of the last change, set by the writers of all processes."""
 
     def __init__(self, folder: Path) -> None:
         self._number = _mapped(folder / FILE)
@@ -35,12 +54,22 @@ class ChangeCounter:
         return self._number is not None and self._number[0] == self._known and time.monotonic() < self._ask_at
 
     def look(self) -> int:
-        """The number now."""
+        """Return the number now."""
         return -1 if self._number is None else self._number[0]
 
     def know(self, number: int) -> None:
         """Remember a number that was looked at before the state of SQLite was read."""
         self._known, self._ask_at = number, time.monotonic() + _ASK_EVERY_S
+
+    def require_at_most(self, change: int) -> None:
+        """Say so in the log if a later change than this one was acknowledged: the write-ahead log may be damaged."""
+        if self._number is not None and change < self._number[0] < _UNWRITTEN:
+            _log.warning(
+                "Change %d of the index was acknowledged, but it is at %d: an earlier copy was put back, or the"
+                " write-ahead log is damaged or missing.",
+                self._number[0],
+                change,
+            )
 
     def forget(self) -> None:
         """Know nothing, so that the next one to ask goes to SQLite."""
@@ -53,11 +82,11 @@ class ChangeCounter:
 
 
 def _mapped(path: Path) -> "memoryview[int] | None":
-    """Eight bytes shared by all who map the file; None where it cannot be written."""
+    """Map eight bytes shared by all who map the file; None where it cannot be written."""
     try:
         with path.open("ab") as file:
             if file.tell() < 8:
-                file.truncate(8)
+                file.write(bytes(8 - file.tell()))  # real ones: to write into a hole of a full disk is fatal
         with path.open("r+b") as file:
             return memoryview(mmap.mmap(file.fileno(), 8)).cast("Q")
     except OSError:
@@ -70,6 +99,19 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
+    @contextmanager
+    def limited(self, time_limit_s: float | None) -> Iterator[None]:
+        """Cancel queries of the block in SQLite once the time is over; None for no limit."""
+        if time_limit_s is None:
+            yield
+            return
+        until = time.monotonic() + time_limit_s
+        self.connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+        try:
+            yield
+        finally:
+            self.connection.set_progress_handler(None, 0)
+
     def __del__(self) -> None:
         self.connection.close()  # when its thread has ended
 
@@ -78,7 +120,7 @@ class Connections:
     """All connections of one open index."""
 
     def __init__(self, folder: Path, *, read_only: bool, wait_s: float) -> None:
-        self._folder, self._read_only, self._wait_s = folder, read_only, wait_s
+        self._path, self._read_only, self.wait_s = folder / DATABASE, read_only, wait_s
         self._threads = threading.local()
         self._readers: weakref.WeakSet[Reader] = weakref.WeakSet()
         self._writing = threading.Lock()
@@ -87,37 +129,54 @@ class Connections:
         self._closed = False
 
     def reader(self) -> Reader:
-        """The connection of this thread."""
+        """Return the connection of this thread."""
         if self._closed:
             raise ConfigError("this index is closed; open it again.")
         mine: Reader | None = getattr(self._threads, "reader", None)
         if mine is None:
-            mine = self._threads.reader = Reader(connect(self._folder, timeout_s=self._wait_s, read_only=True))
+            mine = self._threads.reader = Reader(_read_only(self._path, self.wait_s))
             self._readers.add(mine)
         return mine
 
+    def renew_reader(self) -> None:
+        """Give this thread a new connection, after an upgrade."""
+        self._threads.reader = None
+
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: kept when the block succeeds, undone when it fails. Waits for other writers."""
+    def writer(self) -> Iterator[sqlite3.Connection]:
+        """Hold the connection that writes; waits for other threads that write."""
         if self._closed:
             raise ConfigError("this index is closed; open it again.")
         if self._read_only:
             raise ConfigError("this index is open for reading only; open it without read_only to change it.")
-        with self._writing:
+        if not self._writing.acquire(timeout=self.wait_s):
+            raise BackendUnavailableError(
+                f"the index is being changed by others for more than {self.wait_s:g} s; try again later."
+            )
+        try:
             if self._writer is None:
-                self._writer = connect(self._folder, timeout_s=self._wait_s, read_only=False)
-            self._begin(self._writer)
+                self._writer = open_database(self._path, wait_s=self.wait_s)
+            yield self._writer
+        finally:
+            self._writing.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Run one change: kept when the block succeeds, undone when it fails. Waits for other writers."""
+        with self.writer() as connection:
             try:
-                yield self._writer
-                change = read_state(self._writer).change
-                self._writer.execute("COMMIT")
-                self.change_counter.tell(change)
-            except BaseException as error:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
-                    raise DataError(f"the change could not be written and was undone: {error}.") from error
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                raise explained(error, _SUBJECT, self.wait_s) from error
+            try:
+                yield connection
+                change = read_state(connection).change
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
+            self.change_counter.tell(change)
 
     def close(self) -> None:
         """Close them all."""
@@ -129,11 +188,28 @@ class Connections:
             if self._writer is not None:
                 self._writer.close()
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
+
+def explaining(hook: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Let a method of an index raise our errors where SQLite raises its own."""
+
+    @wraps(hook)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            raise DataError(
-                f"the index cannot be changed ({error}); if another process has been writing to it for more than"
-                f" {self._wait_s:g} s, wait for it to finish."
-            ) from None
+            return hook(*args, **kwargs)
+        except sqlite3.Error as error:
+            raise explained(error, _SUBJECT) from error
+
+    return call
+
+
+def _read_only(path: Path, wait_s: float) -> sqlite3.Connection:
+    connection = open_database(path, wait_s=wait_s, read_only=True)
+    try:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'checksums'").fetchone() is None:
+            connection.execute("PRAGMA query_only = 0")
+            connection.execute(_NO_CHECKSUMS)
+            connection.execute("PRAGMA query_only = 1")
+    except sqlite3.Error as error:
+        connection.close()
+        raise explained(error, _SUBJECT) from error
+    return connection

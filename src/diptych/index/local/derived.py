@@ -7,13 +7,18 @@ derived/<name>/<n>/vectors.f32   the vectors of the n-th modality
                    dead.u8       which were removed; left out if none were
                    neighbours.faiss   left out while vectors are compared one by one
 
-They are written from a view: a graph takes up recent vectors, or is built anew when it has aged.
+They are written from a view: a graph takes up recent vectors, or is built anew when it has aged. `CurrentView` keeps
+the view up to date with SQLite and with the derived files in force.
 """
 
 import json
 import logging
+import os
+import shutil
+import threading
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +27,14 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import BackendUnavailableError, DataError
-from diptych._core.files import read_json, write_json
+from diptych._core.files import atomic_folder, read_json, write_json
+from diptych._core.locks import file_lock
+from diptych.index.local.connections import Connections, Reader
+from diptych.index.local.database import State, read_state
 from diptych.index.local.graph import FILE as GRAPH_FILE
 from diptych.index.local.graph import Graph, Settings, build_graph, extend_graph
 from diptych.index.local.segments import Segment, checksum, map_ids, map_numbers, write_ids, write_numbers
-from diptych.index.local.view import View
+from diptych.index.local.view import View, replayed
 
 FOLDER = "derived"
 LOCK = "derived.lock"
@@ -169,3 +177,86 @@ def _living_blocks(segments: Iterable[Segment]) -> Iterator[Singles]:
 def _blocks(vectors: Singles) -> Iterator[Singles]:
     for start in range(0, len(vectors), _AT_ONCE):
         yield vectors[start : start + _AT_ONCE]
+
+
+class CurrentView:
+    """The view at this moment; threads may share it."""
+
+    def __init__(self, folder: Path, connections: Connections, dimension: int, settings: Settings) -> None:
+        self._folder, self._connections = folder, connections
+        self._dimension, self._settings = dimension, settings
+        self._refreshing = threading.Lock()
+        self._view = View(0, 0, "", False, {})
+
+    @property
+    def last(self) -> View:
+        """The view as it was last looked at."""
+        return self._view
+
+    def get(self) -> View:
+        """Return the view at this moment; costs one glance if nothing has changed."""
+        counter = self._connections.change_counter
+        if not counter.is_known():
+            seen = counter.look()
+            with self.reading():
+                counter.know(seen)
+        return self._view
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Reader, View]]:
+        """Open a transaction and the view at the very same change, so that what both say fits together."""
+        reader = self._connections.reader()
+        with self._refreshing:
+            reader.connection.execute("BEGIN")
+            try:
+                view = self._view = self._refreshed(reader)
+            except BaseException:
+                reader.connection.execute("ROLLBACK")
+                raise
+        try:
+            yield reader, view
+        finally:
+            reader.connection.execute("COMMIT")
+
+    def fold(self, *, wait_s: float) -> View | None:
+        """Fold all recent vectors into new derived files; None if another process is at it or has done it."""
+        with file_lock(self._folder / LOCK, timeout_s=wait_s) as mine:
+            if not mine and wait_s:
+                raise locked_too_long(wait_s)
+            view = self.get()
+            if not mine or not (view.unfolded or view.damaged):
+                return None
+            name = f"{view.change:012d}-{os.urandom(6).hex()}"
+            with atomic_folder(self._folder / FOLDER / name) as temporary:
+                write_folded(temporary, view, self._settings)
+            with self._connections.writing() as connection:
+                connection.execute("UPDATE state SET derived = ?", (name,))
+                connection.execute("DELETE FROM removed WHERE change <= ?", (view.change,))
+            for old in (self._folder / FOLDER).iterdir():
+                if old.name != name:
+                    shutil.rmtree(old, ignore_errors=True)
+            # Folding is no change of the items, so the change counter does not tell of it.
+            self._connections.change_counter.forget()
+            return self.get()
+
+    def close(self) -> None:
+        """Give back what is mapped."""
+        self._view = View(0, 0, "", False, {})
+
+    def _refreshed(self, reader: Reader) -> View:
+        state, view = read_state(reader.connection), self._view
+        if state.derived != view.derived:
+            read = read_derived(self._folder / FOLDER / state.derived, self._dimension, self._settings)
+            if read is None and self._moved_on(reader, state):
+                return self._refreshed(reader)
+            state = read_state(reader.connection)
+            view = View(0, 0, state.derived, True, {}) if read is None else read
+        if state.change == view.change:
+            return view
+        return replayed(reader.connection, view, state, self._dimension)
+
+    def _moved_on(self, reader: Reader, state: State) -> bool:
+        """Whether the derived files are gone because newer ones are in force; the transaction is then at those."""
+        reader.connection.execute("COMMIT")
+        reader.connection.execute("BEGIN")
+        return read_state(reader.connection).derived != state.derived

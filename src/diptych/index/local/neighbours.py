@@ -139,6 +139,8 @@ def _settle(order: Integers, ranked: Singles, ids_of: Callable[[Integers], list[
             order[start:stop] = order[start:stop][sorted(range(stop - start), key=ids.__getitem__)]
 
 
+_QUERIES_AT_ONCE = 1_024
+"""More are searched in parts, so that memory does not grow with them."""
 Named = tuple[str, Segment]
 """A segment and its modality."""
 
@@ -155,7 +157,10 @@ class Ranked(NamedTuple):
 def nearest(
     segments: list[Named], choices: list[Choice] | None, queries: Singles, k: int, offset: int, exact: bool = False
 ) -> list[Ranked]:
-    """The items from `offset` to `offset + k` in the order of each query."""
+    """Return the items from `offset` to `offset + k` in the order of each query."""
+    if len(queries) > _QUERIES_AT_ONCE:
+        blocks = (queries[start : start + _QUERIES_AT_ONCE] for start in range(0, len(queries), _QUERIES_AT_ONCE))
+        return [ranked for block in blocks for ranked in nearest(segments, choices, block, k, offset, exact)]
     found = [
         candidates(segment, queries, k + offset, segment.alive if choices is None else choices[number], exact)
         for number, (_, segment) in enumerate(segments)

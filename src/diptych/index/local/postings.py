@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diptych._core.arrays import Booleans, Integers, Singles
+from diptych.index.lexical import Spellings
 from diptych.index.local.rows import chunks
-from diptych.index.spelling import Spellings
 from diptych.index.terms import K1, MOST_TIMES, STEM, B, WordStatistics, level_of
 from diptych.index.words import stem
 

@@ -17,7 +17,15 @@ from diptych.index.contract import already_there
 from diptych.index.filters import Condition, to_sqlite
 from diptych.index.filters.sql import Parameter
 from diptych.index.items import Batch, Item, Metadata
-from diptych.index.local.database import read_state
+from diptych.index.local.database import (
+    UNKNOWN,
+    damaged,
+    metadata_sum,
+    read_state,
+    term_sum,
+    vector_sum,
+    words_sum,
+)
 from diptych.index.terms import AGAIN, EntryWords
 from diptych.index.words import plain
 
@@ -33,18 +41,36 @@ def chunks(values: Sequence[str] | Sequence[int]) -> Iterator[tuple[str, Sequenc
 
 
 def items_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Item]:
-    """The items that are there."""
+    """Read the items that are there; what is not as it was written is an error."""
     found = {}
     for marks, part in chunks(ids):
-        sql = f"SELECT id, modality, vector, metadata FROM items JOIN vectors USING (row) WHERE id IN ({marks})"
-        for id, modality, vector, metadata in connection.execute(sql, part):
+        sql = (
+            "SELECT row, id, modality, vectors.vector, items.metadata, checksums.vector, checksums.metadata FROM items"
+            f" LEFT JOIN vectors USING (row) LEFT JOIN checksums USING (row) WHERE id IN ({marks})"
+        )
+        for row, id, modality, vector, metadata, *sums in connection.execute(sql, part):
+            expected = [vector_sum(id, modality, vector or b""), metadata_sum(row, id, metadata)]
+            if sums not in (expected, [UNKNOWN, UNKNOWN]):
+                raise damaged(f"item {id!r} is not as it was written")
             numbers = np.frombuffer(vector, dtype="<f4").astype(np.float32)
             found[id] = Item(id, modality, numbers, json.loads(metadata))
     return found
 
 
+def check_metadata(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
+    """Refuse metadata of these rows that is not as it was written."""
+    for marks, part in chunks(rows):
+        sql = (
+            "SELECT row, id, items.metadata, checksums.metadata FROM items"
+            f" LEFT JOIN checksums USING (row) WHERE row IN ({marks})"
+        )
+        for row, id, metadata, stored in connection.execute(sql, part):
+            if stored not in (UNKNOWN, metadata_sum(row, id, metadata)):
+                raise damaged(f"the metadata of item {id!r} is not as it was written")
+
+
 def metadata_of(connection: sqlite3.Connection, rows: Sequence[int], change: int) -> dict[int, Metadata] | None:
-    """What is known of the items in these rows, or None if the truth has left this change behind.
+    """Read the metadata of these rows; None if the database has left this change behind.
 
     SQLite writes all of them into one text: a result of one row is read, and its JSON decoded, in one go each, instead
     of taking turns with other threads at every item.
@@ -57,7 +83,13 @@ def metadata_of(connection: sqlite3.Connection, rows: Sequence[int], change: int
         if now != change:
             return None
         if there is not None:
-            found.update(zip(map(int, there.split(",")), json.loads(f"[{known}]"), strict=True))
+            try:
+                found.update(zip(map(int, there.split(",")), json.loads(f"[{known}]"), strict=True))
+            except ValueError:
+                check_metadata(connection, rows)
+                raise damaged("some metadata is no JSON") from None
+    if len(found) < len(rows):
+        raise damaged("some items have no metadata")
     return found
 
 
@@ -106,11 +138,17 @@ def put_words(connection: sqlite3.Connection, rows: Sequence[int], words: Sequen
     counts = Counter(term for _, entry in given for term in entry.times)
     shown = {term: form for _, entry in given for term, form in entry.shown.items()}
     connection.executemany(
-        "INSERT INTO vocabulary (term, shown, plain, entries) VALUES (?, ?, ?, ?)"
+        "INSERT INTO vocabulary (term, shown, plain, entries, checksum) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (term) DO UPDATE SET entries = entries + excluded.entries,"
+        " checksum = CASE WHEN shown IS NULL THEN excluded.checksum ELSE checksum END,"
         " shown = COALESCE(shown, excluded.shown), plain = COALESCE(plain, excluded.plain)",
-        ((term, form := shown.get(term), plain(form) if form else None, count) for term, count in counts.items()),
+        (_vocabulary_row(term, shown.get(term), count) for term, count in counts.items()),
     )
+
+
+def _vocabulary_row(term: str, shown: str | None, count: int) -> tuple[str, str | None, str | None, int, int]:
+    compared = plain(shown) if shown else None
+    return term, shown, compared, count, term_sum(term, shown, compared)
 
 
 def drop_words(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
@@ -167,8 +205,21 @@ def insert(connection: sqlite3.Connection, batch: Batch, *, replace: bool, words
     connection.executemany(
         "INSERT INTO vectors VALUES (?, ?)", ((row, vectors[p].tobytes()) for row, p in zip(rows, fresh, strict=True))
     )
-    if words and batch.words is not None:
-        put_words(connection, rows, [batch.words[p] for p in fresh])
+    entries = [batch.words[p] for p in fresh] if words and batch.words is not None else [None] * len(fresh)
+    if words:
+        put_words(connection, rows, entries)
+    connection.executemany(
+        "INSERT INTO checksums VALUES (?, ?, ?, ?)",
+        (
+            (
+                row,
+                vector_sum(batch.ids[p], batch.modalities[p], vectors[p].tobytes()),
+                metadata_sum(row, batch.ids[p], batch.metadata[p]),
+                None if entry is None else words_sum(row, entry.length, joined_terms(entry)),
+            )
+            for row, p, entry in zip(rows, fresh, entries, strict=True)
+        ),
+    )
     connection.execute("UPDATE state SET change = ?, next_row = ?", (change, rows.stop))
     return len(batch)
 
@@ -204,6 +255,8 @@ def _keep_unmoved(connection: sqlite3.Connection, batch: Batch, there: dict[str,
             same = stored_terms(connection, row) == (None if new is None else joined_terms(new))
         if same:
             connection.execute("UPDATE items SET metadata = ? WHERE row = ?", (batch.metadata[place], row))
+            checksum = metadata_sum(row, id, batch.metadata[place])
+            connection.execute("UPDATE checksums SET metadata = ? WHERE row = ?", (checksum, row))
             kept.add(id)
     return kept
 
@@ -214,4 +267,5 @@ def _remove(connection: sqlite3.Connection, rows: Sequence[int], change: int, wo
         drop_words(connection, rows)
     connection.executemany("DELETE FROM items WHERE row = ?", each)
     connection.executemany("DELETE FROM vectors WHERE row = ?", each)
+    connection.executemany("DELETE FROM checksums WHERE row = ?", each)
     connection.executemany("INSERT INTO removed VALUES (?, ?)", [(row, change) for row in rows])

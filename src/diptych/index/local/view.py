@@ -10,7 +10,7 @@ import numpy as np
 
 from diptych._core.arrays import Integers
 from diptych.index.filters import Condition, to_sqlite
-from diptych.index.local.database import State
+from diptych.index.local.database import UNKNOWN, State, damaged, vector_sum
 from diptych.index.local.graph import Settings
 from diptych.index.local.rows import rows_meeting
 from diptych.index.local.segments import Choice, HeldIds, Segment, appended, joined, rows_of_blobs
@@ -118,7 +118,7 @@ def _without(segments: tuple[Segment, ...], removed: Integers) -> tuple[Segment,
 
 
 def _added(connection: sqlite3.Connection, first: int, dimension: int) -> dict[str, Segment]:
-    """One segment for each modality that has new rows; memory is taken once, at its final size."""
+    """Make one segment for each modality that has new rows; memory is taken once, at its final size."""
     # Without this word SQLite walks the whole index of modalities for the sake of the groups.
     counts = "SELECT modality, COUNT(*) FROM items NOT INDEXED WHERE row >= ? GROUP BY modality"
     fresh = {
@@ -127,12 +127,16 @@ def _added(connection: sqlite3.Connection, first: int, dimension: int) -> dict[s
     }
     ids: dict[str, list[str]] = {name: [] for name in fresh}
     rows = connection.execute(
-        "SELECT row, id, modality, vector FROM items NOT INDEXED JOIN vectors USING (row) WHERE row >= ? ORDER BY row",
+        "SELECT row, id, modality, vectors.vector, checksums.vector FROM items NOT INDEXED"
+        " LEFT JOIN vectors USING (row) LEFT JOIN checksums USING (row) WHERE row >= ? ORDER BY row",
         (first,),
     )
     while block := rows.fetchmany(_AT_ONCE):
-        for name in {modality for _, _, modality, _ in block}:
-            mine = [(row, id, vector) for row, id, modality, vector in block if modality == name]
+        for _, id, modality, vector, stored in block:
+            if stored not in (UNKNOWN, vector_sum(id, modality, vector or b"")):
+                raise damaged(f"the vector of item {id!r} is not as it was written")
+        for name in {modality for _, _, modality, _, _ in block}:
+            mine = [(row, id, vector) for row, id, modality, vector, _ in block if modality == name]
             place = slice(len(ids[name]), len(ids[name]) + len(mine))
             fresh[name].rows[place] = [row for row, _, _ in mine]
             rows_of_blobs([vector for _, _, vector in mine], fresh[name].vectors[place])

@@ -4,7 +4,7 @@ The nearest items are what the server proposes, checked, scored and put in order
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import DataError
-from diptych.index.filters import Comparison, Condition, Key, matches
+from diptych.index.filters import Comparison, Condition, Key, predicate
 from diptych.index.items import Batch, Hits
 from diptych.index.milvus.collection import ANSWER_S, Connection, Settings
 from diptych.index.milvus.filters import Expression, one_of, spans_of, to_milvus
@@ -87,13 +87,14 @@ class Reader:
         """All rows that fit, in the order of their ids."""
         asked = to_milvus(condition)
         fields = fields if asked.exact else sorted({*fields, "modality", "metadata"})
+        fits = fitting(condition)
         last = ""
         while True:
             later = to_milvus(Comparison(_ID, ">", last)).text
             page = self._query(f"{later} and {asked.text}" if asked.text else later, fields, at_once)
             if page:
                 last = page[-1]["id"]
-                yield [row for row in page if asked.exact or fits(condition, row)]
+                yield [row for row in page if asked.exact or fits(row)]
             if len(page) < at_once:
                 return
 
@@ -126,9 +127,12 @@ class Reader:
             )
 
 
-def fits(condition: Condition | None, row: Row) -> bool:
-    """Whether a row that the server returned really meets the condition."""
-    return condition is None or matches(condition, row["id"], row["modality"], row["metadata"])
+def fitting(condition: Condition | None) -> Callable[[Row], bool]:
+    """Return a function that says whether a row that the server returned really meets the condition."""
+    if condition is None:
+        return lambda row: True
+    holds = predicate(condition)
+    return lambda row: holds(row["id"], row["modality"], row["metadata"])
 
 
 _MOST_RESULTS = 16_384
@@ -147,6 +151,7 @@ class Search:
         self._dimension, self._settings = dimension, settings
         self._reader = Reader(connection, name)
         self._condition, self._asked = condition, to_milvus(condition)
+        self._fits = fitting(condition)
 
     def nearest(self, queries: Singles, k: int, offset: int, with_metadata: bool, exact: bool) -> list[Hits]:
         """One answer a query; `exact` passes a graph by, which takes long unless the structure is "flat"."""
@@ -197,7 +202,7 @@ class Search:
     def _checked(self, rows: list[Row], asked_for: int) -> Candidates:
         """Rows that fit; whether they are all there are is asked only where they are few, as graphs may miss some."""
         complete = len(rows) < asked_for and len(rows) == self._reader.count_asked(self._asked)
-        kept = rows if self._asked.exact else [row for row in rows if fits(self._condition, row)]
+        kept = rows if self._asked.exact else [row for row in rows if self._fits(row)]
         return self._candidates(kept, all_there_are=complete)
 
     def _compared_with_all(self, query: Singles, fields: list[str], limit: int) -> Candidates:

@@ -18,8 +18,8 @@ import numpy as np
 from diptych.index.filters import Condition
 from diptych.index.filters.sql import to_postgresql
 from diptych.index.items import Hits
+from diptych.index.lexical import Spellings
 from diptych.index.pgvector.connections import psycopg
-from diptych.index.spelling import Spellings
 from diptych.index.terms import AGAIN, K1, B, EntryWords, WordStatistics, idf, level_of
 from diptych.index.words import plain
 
