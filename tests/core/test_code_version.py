@@ -1,4 +1,6 @@
 import importlib
+import subprocess
+import sys
 
 from diptych._core import code_version
 
@@ -39,3 +41,21 @@ def test_words_about_the_code_do_not_change_it(tmp_path, monkeypatch):
     assert fresh_version("described_method") == before
     source.write_text('def fit(rate=1):\n    return "another string"\n')
     assert fresh_version("described_method") != before
+
+
+def test_it_imports_nothing():
+    """Asking for the version of an index's code must not import torch."""
+    script = (
+        "import sys; from diptych._core.code_version import code_version; code_version('diptych.methods.deep.cdmlmr');"
+        "print([name for name in sys.modules if name.startswith(('torch', 'diptych.methods'))])"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_what_only_a_type_checker_reads_does_not_count(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "typed_method.py"
+    source.write_text("if TYPE_CHECKING:\n    from diptych._core.state import pack\n")
+    fresh_version("typed_method")
+    assert code_version._closure("typed_method") == {"typed_method"}

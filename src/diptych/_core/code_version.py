@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _PACKAGE = "diptych"
+_ROOT = Path(__file__).parents[1]
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -51,7 +52,7 @@ def _imports(module: str) -> Iterator[str]:
     source = _source(module)
     if source is None:
         return
-    for node in ast.walk(ast.parse(source.read_bytes())):
+    for node in _executed(ast.parse(source.read_bytes())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -62,9 +63,25 @@ def _imports(module: str) -> Iterator[str]:
         yield from (name for name in names if name.split(".")[0] == _PACKAGE and _source(name) is not None)
 
 
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node but what only a type checker reads, on which no result depends."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        yield from _executed(node)
+
+
 @cache
 def _source(module: str) -> Path | None:
-    """The file of a module; None for what is no module or has no source."""
+    """The file of a module; None for what is no module or has no source.
+
+    Those of this package are found by their place, because asking the import system imports the packages above them.
+    """
+    package, *parts = module.split(".")
+    if package == _PACKAGE:
+        place = _ROOT.joinpath(*parts)
+        return next((file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()), None)
     try:
         spec = find_spec(module)
     except (ModuleNotFoundError, ValueError):
