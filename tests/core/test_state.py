@@ -1,6 +1,6 @@
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -115,3 +115,15 @@ def test_only_dataclasses_are_stateful():
 def test_foreign_state_is_refused(structure, sentence):
     with pytest.raises(DataError, match=sentence):
         unpack(structure, {})
+
+
+def test_a_renamed_field_keeps_its_name_in_files():
+    @stateful
+    @dataclass(frozen=True)
+    class RenamedThing:
+        media_type: str = field(metadata={"stored": "medium"})
+        rows: np.ndarray = field(default_factory=lambda: np.zeros(2), metadata={"stored": "values"})
+
+    packed, arrays = pack(RenamedThing("image"), "thing")
+    assert packed["fields"] == {"medium": "image", "values": {"$array": "thing.values"}} and "thing.values" in arrays
+    assert unpack(packed, arrays).media_type == "image"

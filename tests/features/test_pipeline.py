@@ -127,6 +127,25 @@ def test_features_without_items_are_named() -> None:
         fit_pipeline(WRITTEN, {"caption": TRAIN, "article": TRAIN})
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"modalities": None},
+        {"modalities": {"caption": {"medium": "text"}}},
+        {"modalities": {"caption": "text"}},
+        {"state": 3},
+        {"state": {"$type": "Pipeline", "fields": None}},
+        {"fingerprint": None},
+    ],
+)
+def test_a_damaged_pipeline_is_refused_in_a_sentence(tmp_path, change) -> None:
+    save_pipeline(fit_pipeline({"caption": ("text", "bow:5")}, {"caption": TRAIN}), tmp_path / "pipeline")
+    document = tmp_path / "pipeline" / "pipeline.json"
+    document.write_text(json.dumps(json.loads(document.read_text()) | change))
+    with pytest.raises(DataError, match=r"is no pipeline that can be read|is not what was saved"):
+        load_pipeline(tmp_path / "pipeline")
+
+
 def test_rows_of_another_pipeline_are_refused() -> None:
     check_same_pipeline("3f2a", "3f2a")
     with pytest.raises(

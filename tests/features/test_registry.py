@@ -1,14 +1,27 @@
 """Features by name: what can be written, and what is said when it cannot."""
 
+import subprocess
+import sys
 from importlib import import_module
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
 
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
-from diptych.features import DEFAULT_FEATURES, describe_features, feature_names, make_feature, media_types
-from diptych.features.catalogue import BUILT_IN, Argument, FeatureEntry
+from diptych.features import (
+    DEFAULT_FEATURES,
+    check_available,
+    describe_features,
+    feature_names,
+    fit_pipeline,
+    load_pipeline,
+    make_feature,
+    media_types,
+    save_pipeline,
+)
+from diptych.features.catalogue import BUILT_IN, GROUP, Argument, FeatureEntry
 from diptych.features.contract import Composition
 from diptych.features.text.counts import BagOfWords, TfIdf
 from diptych.features.text.minilm import MiniLm, SentenceEncoder
@@ -158,3 +171,82 @@ def test_the_catalogue_says_how_long_rows_are(media_type) -> None:
 def test_defaults_are_features_and_marked_as_such() -> None:
     for media_type, written in DEFAULT_FEATURES.items():
         assert [row["name"] for row in describe_features(media_type) if row["default"]] == [written]
+
+
+PLUGIN = """
+from dataclasses import dataclass
+
+import numpy as np
+
+from diptych.features import Block, stateful
+from diptych.features.image.descriptor import FixedDescriptor
+
+
+@stateful
+@dataclass(frozen=True)
+class Brightness(FixedDescriptor):
+    levels: int = 4
+
+    @property
+    def blocks(self):
+        return (Block("brightness", 0, self.levels, "share of pixels of a brightness"),)
+
+    def describe(self, image):
+        bins = image.mean(axis=2).astype(int) * self.levels // 256
+        return np.bincount(bins.ravel(), minlength=self.levels) / bins.size
+"""
+
+
+def announce(monkeypatch, **points: str) -> None:
+    """Have installed packages announce features."""
+    announced = [EntryPoint(name, target, GROUP) for name, target in points.items()]
+    monkeypatch.setattr(
+        "diptych.features.catalogue.entry_points", lambda group: announced if group == "diptych.features" else []
+    )
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch) -> None:
+    """An installed package with a descriptor of its own."""
+    (tmp_path / "brightness_plugin.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    announce(monkeypatch, **{"image.brightness": "brightness_plugin:Brightness"})
+
+
+def test_installed_packages_add_features(plugin, tmp_path) -> None:
+    assert list(feature_names("image"))[-1] == "brightness" and "brightness" not in feature_names("text")
+    row = next(row for row in describe_features("image") if row["name"] == "brightness")
+    assert row["installed"] and not row["default"] and "brightness_plugin" in row["summary"]
+    assert "brightness_plugin" not in sys.modules  # listing imports nothing
+    images = [np.full((6, 5, 3), level, dtype=np.uint8) for level in (0, 200)]
+    check_available("image", "brightness,levels=2+colour-moments")
+    pipeline = fit_pipeline({"image": ("image", "brightness,levels=2+colour-moments")}, {"image": images})
+    np.testing.assert_array_equal(pipeline("image", images)[:, :2], [[1, 0], [0, 1]])
+    save_pipeline(pipeline, tmp_path / "pipeline")
+    assert load_pipeline(tmp_path / "pipeline").fingerprint == pipeline.fingerprint
+    with pytest.raises(ConfigError, match="'brightness' has no setting 'depth'; there are levels"):
+        check_available("image", "brightness,depth=2")
+
+
+def test_installed_packages_do_not_replace_features(monkeypatch) -> None:
+    announce(monkeypatch, **{"text.bow": "no_such_module:Nothing", "image.broken": "no_such_module:Nothing"})
+    assert make_feature("text", "bow") == BagOfWords()
+    with pytest.raises(ConfigError, match=r"'broken' of the package no_such_module cannot be imported"):
+        check_available("image", "broken")
+
+
+def test_an_entry_point_of_no_media_type_is_passed_over(monkeypatch, caplog) -> None:
+    announce(monkeypatch, brightness="brightness_plugin:Brightness")
+    assert "brightness" not in feature_names("image")
+    assert "'brightness' of diptych.features is no feature; call it image.NAME or text.NAME" in caplog.text
+
+
+def test_listing_features_imports_none_of_them() -> None:
+    heavy = ["cv2", "PIL", "pywt", "sklearn", "torch", "onnxruntime", "tokenizers", "pandas", "matplotlib"]
+    program = (
+        "import sys; from diptych.features import describe_features, media_types\n"
+        "rows = [row for each in media_types() for row in describe_features(each)]\n"
+        f"assert rows; print(*(name for name in {heavy} if name in sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == []

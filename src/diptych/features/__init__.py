@@ -1,5 +1,7 @@
 """Turn raw images and texts into the rows of numbers a method learns from."""
 
+from diptych._core.arrays import ImageArray
+from diptych._core.state import stateful
 from diptych.features.contract import Block, ComposedExtractor, Composition, Extractor, Feature, learns, width
 from diptych.features.pipeline import (
     FittedModality,
@@ -33,6 +35,7 @@ __all__ = [
     "Extractor",
     "Feature",
     "FittedModality",
+    "ImageArray",
     "Pipeline",
     "Scaling",
     "check_available",
@@ -51,6 +54,7 @@ __all__ = [
     "pipeline_of",
     "read_items",
     "save_pipeline",
+    "stateful",
     "text_encoder_columns",
     "width",
 ]
