@@ -1,9 +1,12 @@
+"""The geometry of the report's charts."""
+
 import math
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych.experiments.charts import bar_chart, line_chart, nice_axis
+from diptych.experiments.charts import MARKED, bar_chart, line_chart, nice_axis
 
 
 @given(st.floats(min_value=1e-6, max_value=1.0))
@@ -30,10 +33,32 @@ def test_bars_stand_in_order_and_in_proportion():
     assert first.low < first.end < first.high <= chart.frame.right
 
 
-def test_more_lines_than_colours_differ_in_dashes():
-    curves = {f"m{i}": {"recall": [0.0, 1.0], "precision": [0.5, 0.1]} for i in range(20)}
-    chart = line_chart("a → b", curves, 0.5)
-    assert len({(line.colour, line.dashes) for line in chart.lines}) == 20
+def curves(count):
+    """Curves that all end in nearly the same place."""
+    return {f"m{i}": {"recall": [0.0, 1.0], "precision": [0.5, 0.1 + i / 1000]} for i in range(count)}
+
+
+def test_of_many_lines_a_few_have_a_colour_and_their_name():
+    marked = ["m3", "m7", "m1", "m19", "m0", "m12"]
+    chart = line_chart("a → b", curves(20), 0.5, marked)
+    named = {line.name: line for line in chart.lines if line.colour is not None}
+    assert set(named) == set(marked) and {line.colour for line in named.values()} == set(range(MARKED))
+    assert [line.colour for line in chart.lines[:14]] == [None] * 14  # drawn first, so that they hide nothing
     left, right = chart.lines[0].points.split()
     assert float(left.split(",")[0]) == chart.frame.left
     assert float(right.split(",")[0]) == chart.frame.right
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=MARKED))
+def test_names_stand_in_the_order_of_the_lines_and_clear_of_each_other(ends):
+    drawn = {f"m{i}": {"recall": [0.0, 1.0], "precision": [0.5, end]} for i, end in enumerate(ends)}
+    chart = line_chart("a → b", drawn, 1.0, list(drawn))
+    places = sorted(((line.end, line.label) for line in chart.lines), key=lambda place: place[1])
+    assert [end for end, _ in places] == sorted(end for end, _ in places)
+    assert all(below - above > 14.9 for (_, above), (_, below) in pairwise(places))
+    assert all(chart.frame.top <= label <= chart.frame.bottom + 0.01 for _, label in places)
+
+
+def test_the_longest_name_has_room_beside_the_lines():
+    chart = line_chart("a → b", {"multimodal-dbn": curves(1)["m0"]}, 0.5, ["multimodal-dbn"])
+    assert chart.width - chart.frame.right > 7 * len("multimodal-dbn") + 18

@@ -66,7 +66,43 @@ def test_it_says_everything(results):
     ):
         assert words in text
     assert page.tags.count("polyline") == 4
-    assert page.tags.count("rect") == 6
+    assert page.tags.count("rect") == 8  # MAP and MRR on average, MAP in each direction
+
+
+def test_class_and_partner_stand_side_by_side_in_the_headline(results):
+    text = " ".join(" ".join(Reader(render_report(results)).words).split())
+    headline = text[text.index("Cross-modal retrieval") : text.index("Training saw")]
+    assert "Finding items of the same class" in headline and "Finding an item's own partner" in headline
+    for name, block in results["methods"].items():
+        assert name in headline
+        assert f"{block['average']['map']:.3f}" in headline
+        assert f"{block['instance']['average']['mean_reciprocal_rank']:.3f}" in headline
+        assert f"{block['instance']['average']['R@10']:.3f}" in headline
+
+
+def test_the_headline_names_two_leaders_where_there_are_two(results):
+    split = copy.deepcopy(results)
+    order = sorted(split["methods"], key=lambda name: split["methods"][name]["average"]["map"])
+    for place, name in enumerate(order):
+        split["methods"][name]["instance"]["average"]["mean_reciprocal_rank"] = 0.9 - place / 10
+    text = " ".join(" ".join(Reader(render_report(split)).words).split())
+    assert f"No method leads both: of 2, {order[1]} is best at finding items of the same class, and {order[0]}" in text
+    for place, name in enumerate(order):
+        split["methods"][name]["instance"]["average"]["mean_reciprocal_rank"] = 0.1 + place / 10
+    text = " ".join(" ".join(Reader(render_report(split)).words).split())
+    assert f"{order[1]} leads 2 methods both at finding items of the same class" in text
+
+
+def test_many_methods_are_not_as_many_similar_lines(results):
+    many = copy.deepcopy(results)
+    block = many["methods"]["steady"]
+    many["methods"] = {f"method-{i}": copy.deepcopy(block) for i in range(22)}
+    against = next(iter(many["comparisons"]["against_best"].values()))
+    many["comparisons"] = {"best": "method-0", "against_best": {f"method-{i}": against for i in range(1, 22)}}
+    page = Reader(render_report(many))
+    looks = [value for tag, name, value in page.attributes if tag == "polyline" and name == "class"]
+    assert len(looks) == 44 and looks.count("curve other") == 32
+    assert sum("direct" in value for tag, name, value in page.attributes if (tag, name) == ("text", "class")) == 12
 
 
 def test_it_needs_nothing_from_elsewhere(results):
@@ -115,4 +151,5 @@ def test_three_modalities_and_no_partners_can_be_shown(tmp_path, three_dataset):
     results = compare_methods(three_dataset, Recipe(methods=("steady",)), tmp_path)
     results["methods"]["steady"]["instance"] = {}
     page = Reader(render_report(results))
+    assert "no item has a partner to find" in " ".join(" ".join(page.words).split())
     assert page.tags.count("polyline") == 6

@@ -5,7 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_COLOURS = 8  # how many the style sheet has
+MARKED = 6
+"""How many methods a chart of lines tells apart by colour; the style sheet has so many."""
+
+_LABEL_STEP = 15.0
+_CHARACTER = 7.2  # how wide one is drawn, about
 
 
 @dataclass(frozen=True)
@@ -41,30 +45,39 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarChart:
-    """One panel of bars; `chance` is the place of the chance level."""
+    """One panel of bars; `chance` is the place of the chance level, None where there is none."""
 
     title: str
     frame: Frame
     width: float
     height: float
     ticks: Sequence[tuple[float, str]]
-    chance: float
+    chance: float | None
     bars: Sequence[Bar]
 
 
 @dataclass(frozen=True)
 class Line:
-    """One method's curve: points as SVG wants them, and the numbers of its colour and of its dashes."""
+    """One line of a chart.
+
+    Attributes:
+        name: what it is of.
+        points: as SVG wants them.
+        colour: the number of its colour; None for one among many, drawn in grey.
+        end: where it ends, vertically.
+        label: where its name stands beside its end, vertically; None for a line without.
+    """
 
     name: str
     points: str
-    colour: int
-    dashes: int
+    colour: int | None
+    end: float = 0.0
+    label: float | None = None
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """One panel of precision–recall curves."""
+    """One panel of lines."""
 
     title: str
     frame: Frame
@@ -75,41 +88,80 @@ class LineChart:
     lines: Sequence[Line]
 
 
-def bar_chart(title: str, blocks: Mapping[str, Mapping[str, Any]], chance: float) -> BarChart:
-    """Draw the MAP of every method with its interval, best first."""
-    names = sorted(blocks, key=lambda name: -blocks[name]["map"])
+def bar_chart(
+    title: str, blocks: Mapping[str, Mapping[str, Any]], chance: float | None, measure: str = "map"
+) -> BarChart:
+    """Draw a measure of every method with its interval, best first."""
+    interval = f"{measure}_ci95"
+    names = sorted(blocks, key=lambda name: -blocks[name][measure])
     width, row = 400.0, 26.0
     height = row * len(names) + 30
     labels = min(170.0, 14.0 + 7.8 * max(map(len, names)))
     frame = Frame(left=labels, right=width - 48, top=4, bottom=height - 24)
-    limit, ticks = nice_axis(max([chance, *(blocks[name]["map_ci95"][1] for name in names)]))
+    limit, ticks = nice_axis(max([chance or 0.0, *(blocks[name][interval][1] for name in names)]))
     bars = [
         Bar(
             name=name,
-            value=blocks[name]["map"],
+            value=blocks[name][measure],
             y=round(frame.top + row * (position + 0.5), 2),
-            end=frame.x(blocks[name]["map"] / limit),
-            low=frame.x(blocks[name]["map_ci95"][0] / limit),
-            high=frame.x(blocks[name]["map_ci95"][1] / limit),
+            end=frame.x(blocks[name][measure] / limit),
+            low=frame.x(blocks[name][interval][0] / limit),
+            high=frame.x(blocks[name][interval][1] / limit),
             best=position == 0,
         )
         for position, name in enumerate(names)
     ]
     places = [(frame.x(tick / limit), f"{tick:g}") for tick in ticks]
-    return BarChart(title, frame, width, height, places, frame.x(chance / limit), bars)
+    level = None if chance is None else frame.x(chance / limit)
+    return BarChart(title, frame, width, height, places, level, bars)
 
 
-def line_chart(title: str, curves: Mapping[str, Mapping[str, Sequence[float]]], highest: float) -> LineChart:
-    """Draw the precision–recall curve of every method on an axis that holds the highest precision."""
-    width, height = 460.0, 320.0
-    frame = Frame(left=44, right=width - 12, top=10, bottom=height - 42)
+def line_chart(
+    title: str, curves: Mapping[str, Mapping[str, Sequence[float]]], highest: float, marked: Sequence[str]
+) -> LineChart:
+    """Draw the precision–recall curve of every method on an axis that holds the highest precision.
+
+    Args:
+        title: of the panel.
+        curves: recall and precision by method.
+        highest: precision of all panels.
+        marked: the methods that have a colour and their name beside the line, at most `MARKED`; others are grey.
+    """
+    width, height = 520.0, 320.0
+    room = 12 + _CHARACTER * max([len(name) for name in marked], default=0)
+    frame = Frame(left=44, right=width - min(170.0, 26 + room), top=10, bottom=height - 42)
     limit, ticks = nice_axis(highest)
+    ends = {name: frame.y(curve["precision"][-1] / limit) for name, curve in curves.items()}
+    labels = _spread({name: ends[name] for name in marked}, frame)
+    others = [name for name in curves if name not in labels]
     lines = [
-        Line(name, _points(frame, curve, limit), number % _COLOURS, number // _COLOURS)
-        for number, (name, curve) in enumerate(curves.items())
+        Line(
+            name,
+            _points(frame, curves[name], limit),
+            marked.index(name) if name in labels else None,
+            ends[name],
+            labels.get(name),
+        )
+        for name in (*others, *labels)  # those with a colour are drawn over the others
     ]
     across = [(frame.x(tick / 5), f"{tick / 5:g}") for tick in range(6)]
     return LineChart(title, frame, width, height, across, [(frame.y(t / limit), f"{t:g}") for t in ticks], lines)
+
+
+def _spread(ends: Mapping[str, float], frame: Frame) -> dict[str, float]:
+    """Where the names of lines stand, in the order of their ends and clear of each other."""
+    names = sorted(ends, key=lambda name: ends[name])
+    lowest = frame.bottom - _LABEL_STEP * (len(names) - 1)
+    places: dict[str, float] = {}
+    for number, name in enumerate(names):
+        after = frame.top if not number else places[names[number - 1]] + _LABEL_STEP
+        places[name] = round(max(after, min(ends[name], lowest + _LABEL_STEP * number)), 2)
+    return places
+
+
+def room_for(label: str) -> float:
+    """The margin that the label of an axis's last tick needs beside the axis, for it stands centred at its end."""
+    return 6 + _CHARACTER * len(label) / 2
 
 
 def nice_axis(highest: float) -> tuple[float, list[float]]:

@@ -9,11 +9,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from diptych._core.markdown import escape, table
 from diptych._core.progress import show_seconds
-from diptych.experiments.charts import BarChart, LineChart, bar_chart, line_chart
+from diptych.experiments.charts import MARKED, BarChart, LineChart, bar_chart, line_chart
 from diptych.experiments.relevance import space_notes
 from diptych.experiments.training_charts import monitored_charts
 
 _ALPHA = 0.05
+_LEADERS = 5
 
 
 def render_report(results: Mapping[str, Any]) -> str:
@@ -28,7 +29,8 @@ def render_report(results: Mapping[str, Any]) -> str:
             directions=directions,
             columns=[*directions, "average"],
             best=_best(results, [*directions, "average"]),
-            best_partner=_best_partner(results),
+            leaders=_leaders(results),
+            best_partner=next(iter(_ranking(results, "mean_reciprocal_rank")), None),
             space_notes=space_notes(results),
             verdicts={name: _verdict(results, name) for name in results["methods"]},
             bars=_bars(results, directions),
@@ -56,7 +58,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "score": lambda value: "–" if value is None else f"{value:.3f}",
         "interval": lambda ends: f"{ends[0]:.3f}–{ends[1]:.3f}",
-        "arrow": lambda direction: direction.replace("->", " → "),
+        "arrow": _arrow,
         "seconds": show_seconds,
         "pretty": lambda value: json.dumps(value, ensure_ascii=False),
     }
@@ -83,11 +85,28 @@ def _best(results: Mapping[str, Any], columns: list[str]) -> dict[tuple[str, str
     }
 
 
-def _best_partner(results: Mapping[str, Any]) -> str | None:
-    """The method that finds partners best."""
-    found = {name: block["instance"].get("average") for name, block in results["methods"].items()}
-    scored = {name: average["mean_reciprocal_rank"] for name, average in found.items() if average}
-    return max(scored, key=lambda name: scored[name], default=None)
+def _ranking(results: Mapping[str, Any], measure: str) -> dict[str, Mapping[str, Any]]:
+    """Each method's averages over directions, the best by a measure first; those that lack it are left out."""
+    averages = {
+        name: block["average"] if measure == "map" else block["instance"].get("average")
+        for name, block in results["methods"].items()
+    }
+    known = {name: average for name, average in averages.items() if average}
+    return {name: known[name] for name in sorted(known, key=lambda name: -known[name][measure])}
+
+
+def _leaders(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The best methods by class and by partner, side by side: neither measure alone names a winner."""
+    found = []
+    for title, measure, short, level in (
+        ("Finding items of the same class", "map", "MAP", results["chance"]["map"]),
+        ("Finding an item's own partner", "mean_reciprocal_rank", "MRR", results["chance"]["mrr"]),
+    ):
+        ranking = _ranking(results, measure)
+        if ranking:
+            about = {"title": title, "measure": measure, "short": short, "chance": level, "count": len(ranking)}
+            found.append(about | {"averages": dict(list(ranking.items())[:_LEADERS])})
+    return found
 
 
 def _verdict(results: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -105,21 +124,36 @@ def _bars(results: Mapping[str, Any], directions: list[str]) -> list[BarChart]:
     methods, chance = results["methods"], results["chance"]
     if not methods:
         return []
-    return [
-        bar_chart(
-            column.replace("->", " → "),
-            {name: block[column] for name, block in methods.items()},
-            chance["map"] if column == "average" else chance[column]["map"],
-        )
-        for column in ["average", *directions]
-    ]
+    averages = {name: block["average"] for name, block in methods.items()}
+    panels = [bar_chart("MAP by class, average", averages, chance["map"])]
+    partners = _ranking(results, "mean_reciprocal_rank")
+    if partners:
+        panels.append(bar_chart("MRR of the own partner, average", partners, chance["mrr"], "mean_reciprocal_rank"))
+    for each in directions:
+        blocks = {name: block[each] for name, block in methods.items()}
+        panels.append(bar_chart(f"MAP by class, {_arrow(each)}", blocks, chance[each]["map"]))
+    return panels
 
 
 def _curves(results: Mapping[str, Any], directions: list[str]) -> list[LineChart]:
-    """One panel for each direction, all on the same axis."""
+    """One panel for each direction, all on the same axis and with the same methods in colour."""
     curves = {d: {name: block[d]["curve"] for name, block in results["methods"].items()} for d in directions}
     highest = max([max(curve["precision"]) for panel in curves.values() for curve in panel.values()], default=0.0)
-    return [line_chart(d.replace("->", " → "), panel, highest) for d, panel in curves.items() if panel]
+    marked = _marked(results)
+    return [line_chart(_arrow(d), panel, highest, marked) for d, panel in curves.items() if panel]
+
+
+def _marked(results: Mapping[str, Any]) -> list[str]:
+    """The methods in colour: all where there are few, else the best by class and the best by partner in turn."""
+    by_class, by_partner = list(_ranking(results, "map")), list(_ranking(results, "mean_reciprocal_rank"))
+    if len(by_class) <= MARKED:
+        return by_class
+    chosen = list(dict.fromkeys([*by_class[: MARKED - 2], *by_partner[:2], *by_class]))
+    return chosen[:MARKED]
+
+
+def _arrow(direction: str) -> str:
+    return direction.replace("->", " → ")
 
 
 def _monitored(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

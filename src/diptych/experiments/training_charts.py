@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diptych.experiments.charts import Frame, Line, LineChart, nice_axis
+from diptych.experiments.charts import Frame, Line, LineChart, nice_axis, room_for
 
 Points = Sequence[tuple[float, float | None]]
 """Steps done and a value; None where there was no value."""
 
 _WIDTH, _HEIGHT = 420.0, 250.0
-_FRAME = Frame(left=44, right=_WIDTH - 12, top=10, bottom=_HEIGHT - 42)
 
 
 @dataclass(frozen=True)
@@ -100,25 +99,27 @@ def step_chart(
     top = max(value for points in drawn.values() for value in _values(points))
     limit, ticks_y = nice_axis(max(top, highest or 0.0))
     colours = {name: place for place, name in enumerate(series) if name in drawn}
+    margin = max(12.0, room_for(f"{ticks_x[-1]:g}"))
+    frame = Frame(left=44, right=_WIDTH - margin, top=10, bottom=_HEIGHT - 42)
     chart = LineChart(
         title,
-        _FRAME,
+        frame,
         _WIDTH,
         _HEIGHT,
-        [(_FRAME.x(tick / across), f"{tick:g}") for tick in ticks_x],
-        [(_FRAME.y(tick / limit), f"{tick:g}") for tick in ticks_y],
+        [(frame.x(tick / across), f"{tick:g}") for tick in ticks_x],
+        [(frame.y(tick / limit), f"{tick:g}") for tick in ticks_y],
         [
-            Line(name, piece, colours[name], 0)
+            Line(name, piece, colours[name])
             for name, points in drawn.items()
-            for piece in _pieces(points, across, limit)
+            for piece in _pieces(frame, points, across, limit)
         ],
     )
     return StepChart(
         chart,
         _READINGS[title],
         list(colours.items()),
-        None if level is None else (_FRAME.y(level / limit), f"chance level {level:.3f}"),
-        None if marked is None else (_FRAME.x(marked / across), f"weights kept: step {marked:g}"),
+        None if level is None else (frame.y(level / limit), f"chance level {level:.3f}"),
+        None if marked is None else (frame.x(marked / across), f"weights kept: step {marked:g}"),
     )
 
 
@@ -126,12 +127,12 @@ def _values(points: Points) -> list[float]:
     return [value for _, value in points if value is not None]
 
 
-def _pieces(points: Points, across: float, limit: float) -> list[str]:
+def _pieces(frame: Frame, points: Points, across: float, limit: float) -> list[str]:
     """The places of a line as SVG wants them, cut where a value is missing; a point alone is drawn as a dot."""
     pieces: list[list[str]] = [[]]
     for step, value in points:
         if value is None:
             pieces.append([])
         else:
-            pieces[-1].append(f"{_FRAME.x(step / across)},{_FRAME.y(value / limit)}")
+            pieces[-1].append(f"{frame.x(step / across)},{frame.y(value / limit)}")
     return [" ".join(piece if len(piece) > 1 else piece * 2) for piece in pieces if piece]

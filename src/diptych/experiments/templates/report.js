@@ -27,11 +27,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// Point at a method in a chart or its legend to see it alone.
+// Point at a method in a chart or at its name to see it alone.
 const marked = document.querySelectorAll("[data-method]");
 for (const item of marked) {
-  const show = (only) => marked.forEach((each) =>
-    each.classList.toggle("dimmed", only && each.dataset.method !== item.dataset.method));
+  const show = (only) => marked.forEach((each) => {
+    const same = each.dataset.method === item.dataset.method;
+    each.classList.toggle("dimmed", only && !same && !each.matches("span"));
+    each.classList.toggle("alone", only && same);
+  });
   item.addEventListener("mouseenter", () => show(true));
   item.addEventListener("mouseleave", () => show(false));
 }
