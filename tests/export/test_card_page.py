@@ -117,7 +117,7 @@ ALWAYS = ["It was taught 2 classes (art, sport)", "Of 'words' it knows the words
 
 CASES = {
     "learned from pairs alone": {"protocol.saw": "pairs"},
-    "reads no pictures and texts": {"data.features": None},
+    "reads no images and texts": {"data.features": None},
     "trained on English": {"data.features.words.features": "sentence"},
     "(transductive)": {"protocol.unlabelled": "test-features"},
     "No unlabelled items took part": {"protocol.saw": "pairs + labels"},

@@ -11,7 +11,7 @@ from diptych.export import export_model
 from diptych.methods import entry, load_model, model_fingerprint, names
 from diptych.methods.exported import ExportedModel
 
-REFUSED = {"chance": "draws codes from a hash of each row"}
+REFUSED = {"chance": "draws embeddings from a hash of each row"}
 CHEAP = {"cdmlmr", "dcca"}
 """Deep methods that are tested every time; the others train as long and end in the same layers."""
 

@@ -36,7 +36,7 @@ class Torchless:
         (folder / "sitecustomize.py").write_text(_BLOCKER)  # Python imports it before anything else
         self.asked = folder / "asked.txt"
         self._environment = os.environ | {
-            "PYTHONPATH": str(folder),
+            "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
             "TORCH_WAS_ASKED_FOR": str(self.asked),
             "OMP_NUM_THREADS": "1",
         }

@@ -63,16 +63,16 @@ class PlainDisplay(Callbacks):
 
     def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
         """Print how far a long run is, and how long it will still take."""
-        words = self._in_words(run, stage, done, total, figures)
+        text = self._describe(run, stage, done, total, figures)
         if time.monotonic() - self._last > _QUIET_SECONDS:
             self._last = time.monotonic()
-            self._say(words)
+            self._say(text)
 
-    def _in_words(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> str:
+    def _describe(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> str:
         from diptych.methods.fit_stages import stage_in_words, validation_figures
 
-        words = stage_in_words(stage, done, total) + self._left(stage, done, total)
-        return f"{escape(run.name)}: {escape(with_figures(words, validation_figures(figures)))}"
+        text = stage_in_words(stage, done, total) + self._left(stage, done, total)
+        return f"{escape(run.name)}: {escape(with_figures(text, validation_figures(figures)))}"
 
     def finished(self, run: Run, average_map: float, seconds: float) -> None:
         """Print the score of a run."""
@@ -86,12 +86,12 @@ class PlainDisplay(Callbacks):
         """Print in red why a run failed."""
         self._outcome(run, f"[red]failed: {escape(reason)}[/red]")
 
-    def _outcome(self, run: Run, words: str) -> None:
+    def _outcome(self, run: Run, text: str) -> None:
         self._count += 1
-        self._say(f"[{self._count}/{self._total}] {escape(run.name)}: {words}")
+        self._say(f"[{self._count}/{self._total}] {escape(run.name)}: {text}")
 
-    def _say(self, words: str) -> None:
-        self._console.print(words, soft_wrap=True, highlight=False)
+    def _say(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True, highlight=False)
 
 
 class LiveDisplay(PlainDisplay):
@@ -121,8 +121,8 @@ class LiveDisplay(PlainDisplay):
 
     def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
         """Show how far preparations are, until the first run begins."""
-        words = escape(with_figures(stage, figures))
-        self._progress.update(self._current, description=words, completed=done, total=total, visible=True)
+        text = escape(with_figures(stage, figures))
+        self._progress.update(self._current, description=text, completed=done, total=total, visible=True)
 
     def planned(self, runs: Sequence[Run]) -> None:
         """Show how many runs there are."""
@@ -136,11 +136,11 @@ class LiveDisplay(PlainDisplay):
 
     def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
         """Show how far the run is."""
-        words = self._in_words(run, stage, done, total, figures)
-        self._progress.update(self._current, description=words, completed=done, total=total)
+        text = self._describe(run, stage, done, total, figures)
+        self._progress.update(self._current, description=text, completed=done, total=total)
 
-    def _outcome(self, run: Run, words: str) -> None:
-        super()._outcome(run, words)
+    def _outcome(self, run: Run, text: str) -> None:
+        super()._outcome(run, text)
         self._progress.advance(self._whole)
         self._progress.update(self._current, visible=False)
 

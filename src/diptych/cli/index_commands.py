@@ -91,31 +91,31 @@ def index(
 def _describe(built: Built, out: Path) -> list[str]:
     """Say what was built, and how far its probabilities can be trusted."""
     entries = ", ".join(f"{count:,} {name}" for name, count in built.entries.items())
-    words = [f"index: {out} ({entries}; {built.images:,} thumbnails) in {built.seconds:.1f} s"]
+    lines = [f"index: {out} ({entries}; {built.images:,} thumbnails) in {built.seconds:.1f} s"]
     if built.resumed:
-        words.insert(0, "continued from an earlier run")
+        lines.insert(0, "continued from an earlier run")
     if built.taken_over:
-        words.append(f"{built.taken_over:,} changes of the index that was replaced are kept")
+        lines.append(f"{built.taken_over:,} changes of the index that was replaced are kept")
     if built.without_direction:
-        words.append(f"{built.without_direction:,} items have a zero embedding and are left out")
+        lines.append(f"{built.without_direction:,} items have a zero embedding and are left out")
     if built.purposes:
-        words.append(f"purposes: {', '.join(built.purposes)}")
+        lines.append(f"purposes: {', '.join(built.purposes)}")
     if not built.calibration.maps:
-        words.append("no probabilities: the dataset has no validation pairs to learn them from")
+        lines.append("no probabilities: the dataset has no validation pairs to learn them from")
     for calibration in built.calibration.each():
         asked = f" for {calibration.purpose}" if calibration.purpose else ""
         for (query, gallery), known in calibration.facts.items():
             if "test" in known:
                 error = known["test"]["top_10"]["error"]
                 way = f"{query} → {gallery}{asked}"
-                words.append(f"probabilities {way}: off by {error:.3f} on average in the top 10 of test items")
+                lines.append(f"probabilities {way}: off by {error:.3f} on average in the top 10 of test items")
     for calibration in built.calibration.each():
         facts = calibration.documents.facts
         if "test" in facts:
             error = facts["test"]["top_10"]["error"]
             asked = f" for {calibration.purpose}" if calibration.purpose else ""
-            words.append(f"probabilities typed text → items{asked}: off by {error:.3f} on average in the top 10")
-    return words
+            lines.append(f"probabilities typed text → items{asked}: off by {error:.3f} on average in the top 10")
+    return lines
 
 
 def add(

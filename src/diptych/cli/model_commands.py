@@ -90,23 +90,23 @@ def export(
 
 
 def _report(exported: Exported) -> list[str]:
-    words = [f"exported: {exported.folder}"]
+    lines = [f"exported: {exported.folder}"]
     for name, graph in exported.graphs.items():
         size = f"{exported.sizes[name] / 1e6:.1f} MB, embeddings of {graph.width}"
-        words.append(f"{graph.file}: {size}; {_difference(exported.checks[name])}")
-    words += [f"pipeline/{name}.onnx: {_difference(check)}" for name, check in exported.encoders.items()]
-    words += [f"raw {name} items still need torch: {why}" for name, why in exported.needs_torch.items()]
+        lines.append(f"{graph.file}: {size}; {_difference(exported.checks[name])}")
+    lines += [f"pipeline/{name}.onnx: {_difference(check)}" for name, check in exported.encoders.items()]
+    lines += [f"raw {name} items still need torch: {why}" for name, why in exported.needs_torch.items()]
     if exported.by_direction:
-        words.append("the method compares other embeddings in each direction; the graphs compute those of `embed`")
-    return words
+        lines.append("the method compares other embeddings in each direction; the graphs compute those of `embed`")
+    return lines
 
 
 def _difference(check: Check) -> str:
     rows = f"{check.rows} rows" + (f", {check.real} of the dataset" if check.real else "")
-    words = f"differs from the model by at most {check.difference:.1e} over {rows}"
+    text = f"differs from the model by at most {check.difference:.1e} over {rows}"
     if check.unsettled:
-        words += f"; {check.unsettled} left out, where the model itself moves by more than {check.tolerance:.0e}"
-    return words
+        text += f"; {check.unsettled} left out, where the model itself moves by more than {check.tolerance:.0e}"
+    return text
 
 
 def card(

@@ -25,10 +25,10 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
 def _frame(results: Mapping[str, Any], style: box.Box) -> Table:
     from diptych.experiments.relevance import space_notes
 
-    words = "\n".join([f"training saw: {results['protocol']['words']}", *space_notes(results)])
+    caption = "\n".join([f"training saw: {results['protocol']['words']}", *space_notes(results)])
     return Table(
         title=escape(f"{results['dataset']['name']}, split {results['split']}"),
-        caption=escape(words),
+        caption=escape(caption),
         box=style,
     )
 
@@ -133,10 +133,10 @@ def print_curve(results: Mapping[str, Any], console: Console) -> None:
     console.print(heading, style="bold", highlight=False, markup=False)
     for column in [*(directions if len(directions) <= _MOST_DIRECTIONS else []), "average"]:
         console.print(_table(results, column, wide=wide))
-    words = (
+    caption = (
         "MAP ± its deviation over seeds, and the 95% interval over queries" if wide else "MAP ± deviation over seeds"
     )
-    console.print(f"{words}; training saw: {results['protocol']['words']}", highlight=False, markup=False)
+    console.print(f"{caption}; training saw: {results['protocol']['words']}", highlight=False, markup=False)
     for failure in results["failures"]:
         counts = ", ".join(map(str, failure["labels_per_class"]))
         said = f"{failure['method']} failed at labels per class {counts}: {failure['reason']}"

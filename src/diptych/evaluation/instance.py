@@ -1,6 +1,6 @@
 """Is an item's own partner found? Recall@k, median rank and mean reciprocal rank.
 
-An item may have several partners, as a picture with five captions has; the best-ranked one counts.
+An item may have several partners, as an image with five captions has; the best-ranked one counts.
 """
 
 from collections.abc import Mapping, Sequence

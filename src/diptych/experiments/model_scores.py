@@ -114,7 +114,7 @@ def evaluate_model(
                 similarity=method.similarity,
             )
     notes = judged.notes if instance else (*judged.notes, "no two items belong together, so no partner can be found")
-    words = spaces_in_words(spaces.main, spaces.instance)
+    space_note = spaces_in_words(spaces.main, spaces.instance)
     per_class = {name: _per_class(judged, name, scores) for name, scores in main.items()}
     return ModelScores(
         directions=main,
@@ -123,7 +123,7 @@ def evaluate_model(
         per_class=per_class if judged.relevance == "class" else {},
         relevance=judged.relevance,
         normalisation=normalisation,
-        notes=(*notes, words) if words else notes,
+        notes=(*notes, space_note) if space_note else notes,
         purpose=spaces.main,
         instance_purpose=spaces.instance,
     )

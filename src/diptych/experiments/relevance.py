@@ -139,7 +139,7 @@ def space_notes(results: Mapping[str, Any]) -> list[str]:
         name: spaces_in_words(block.get("purpose"), block.get("instance_purpose"))
         for name, block in results["methods"].items()
     }
-    return [f"{name}: {words}" for name, words in told.items() if words]
+    return [f"{name}: {note}" for name, note in told.items() if note]
 
 
 def _space(purpose: str) -> str:

@@ -66,7 +66,7 @@ def _environment() -> Environment:
 
 
 def show_p(p: float) -> str:
-    """A p-value in words.
+    """Write a p-value.
 
     >>> show_p(0.0002), show_p(0.0412)
     ('p < 0.001', 'p = 0.041')

@@ -39,10 +39,10 @@ _SHARES = {
 }
 _READINGS = {
     "Distances": "The two lines should part: similar pairs draw together, dissimilar ones move away. Both falling to "
-    "zero means that all codes become one.",
+    "zero means that all embeddings become one.",
     "Shares": "The first two fall as margins are kept: near zero from the start, there is nothing left to learn from. "
     "Edges near the dashed chance level say nothing about classes, and then unlabelled pairs are noise.",
-    "Spread": "How much codes differ within a batch, in the branch where they differ least. At zero they have "
+    "Spread": "How much embeddings differ within a batch, in the branch where they differ least. At zero they have "
     "collapsed, and training stops with an error.",
     "Validation": "The score that decides which weights are kept: those of the dotted step. Falling after it is "
     "overfitting; rising to the end asks for more steps.",
@@ -54,7 +54,7 @@ def monitored_charts(record: Mapping[str, Any]) -> list[StepChart]:
     rows, steps = record.get("rows", []), float(record.get("steps") or 1)
 
     def lines(names: Mapping[str, str]) -> dict[str, Points]:
-        return {words: [(row["step"], row.get(name)) for row in rows] for name, words in names.items()}
+        return {title: [(row["step"], row.get(name)) for row in rows] for name, title in names.items()}
 
     purity = record.get("chance_purity")
     best = record.get("best_step")
@@ -67,7 +67,7 @@ def monitored_charts(record: Mapping[str, Any]) -> list[StepChart]:
             highest=1.0,
             level=None if purity is None or not _values(lines(_SHARES)[_SHARES["edge_purity"]]) else purity,
         ),
-        step_chart("Spread", lines({"spread": "standard deviation of codes"}), steps),
+        step_chart("Spread", lines({"spread": "standard deviation of embeddings"}), steps),
         step_chart("Validation", {"mean MAP": record.get("validations", [])}, steps, marked=best),
     ]
     return [chart for chart in charts if chart is not None]

@@ -19,7 +19,7 @@ def render_card(card: Card) -> str:
         ["## What training saw", "", *_protocol(card["protocol"])],
         ["## How well it retrieves", "", *_figures(card["figures"])],
         ["## Probabilities", "", *_calibration(card["calibration"])],
-        ["## Limits", "", *(f"- {escape(words)}" for words in card["limits"])],
+        ["## Limits", "", *(f"- {escape(sentence)}" for sentence in card["limits"])],
         ["## Versions", "", *_versions(card)],
         ["## How to use it", "", *_use(card)],
     ]
@@ -33,7 +33,7 @@ def _model(card: Card) -> list[str]:
     lines = [
         f"- method: `{escape(model['method'])}`" + (f", {escape(model['summary'])}" if model["summary"] else ""),
         f"- paper: {escape(model['citation'] or 'none named')}",
-        f"- joins: {takes}; codes are compared by {model['similarity']}",
+        f"- joins: {takes}; embeddings are compared by {model['similarity']}",
         f"- fingerprint: `{model['fingerprint']}`",
     ]
     if model["spaces"]:
@@ -98,9 +98,9 @@ def _figures(found: Card | None) -> list[str]:
             for name, block in rows.items()
         ),
     )
-    words = f"On {escape(found['dataset']['name'])}, split {found['split']}, relevance by {found['relevance']}:"
+    setting = f"On {escape(found['dataset']['name'])}, split {found['split']}, relevance by {found['relevance']}:"
     meaning = "MRR is the mean reciprocal rank of an item's own partner."
-    return [words, "", *lines, "", meaning, *(f"\n{escape(note)}." for note in found["notes"])]
+    return [setting, "", *lines, "", meaning, *(f"\n{escape(note)}." for note in found["notes"])]
 
 
 def _partner(found: Card | None) -> list[str]:
@@ -132,8 +132,8 @@ def _calibration(found: Card | None) -> list[str]:
         for one in found["directions"]
     )
     heads = ["direction", "validation pairs", "that belong", "error, top 10 of test", "error, all test pairs"]
-    words = "The expected calibration error: by how much a probability is off on average."
-    return [words, "", *table(heads, rows)]
+    meaning = "The expected calibration error: by how much a probability is off on average."
+    return [meaning, "", *table(heads, rows)]
 
 
 def _way(one: Card) -> str:
@@ -150,7 +150,7 @@ def _versions(card: Card) -> list[str]:
 
 def _use(card: Card) -> list[str]:
     name = next(iter(card["model"]["modalities"]))
-    commands = ["evaluate MODEL DATASET", f"embed MODEL DATASET --modality {escape(name)} --out codes.npy"]
+    commands = ["evaluate MODEL DATASET", f"embed MODEL DATASET --modality {escape(name)} --out embeddings.npy"]
     if card["export"] is None:
         commands.append("export MODEL --onnx EXPORTED")
     commands += ["index MODEL DATASET --out INDEX", "serve INDEX"]
@@ -159,7 +159,7 @@ def _use(card: Card) -> list[str]:
         "",
         f'embeddings = load_model("MODEL").embed("{escape(name)}", rows)',
     ]
-    return ["```console", *(f"$ diptych {words}" for words in commands), "```", "", "```python", *python, "```"]
+    return ["```console", *(f"$ diptych {command}" for command in commands), "```", "", "```python", *python, "```"]
 
 
 _FEW_QUERIES = 1_000
@@ -194,8 +194,8 @@ def _input_limits(card: Card) -> Iterator[str]:
     features = card["data"]["features"]
     if features is None:
         yield (
-            "It learned from rows that came as numbers and reads no pictures and texts; new rows must be made exactly "
-            "as those were, which it cannot check."
+            "It learned from rows that came as numbers and reads no images and texts; new rows must be computed "
+            "exactly as those were, which it cannot check."
         )
         return
     for name, part in features.items():
@@ -269,7 +269,7 @@ def _export_limits(card: Card) -> Iterator[str]:
         return
     yield "It is an export: it embeds, and can be neither fitted further nor exported again."
     if export["by_direction"]:
-        yield "Its method compares other codes in each direction, which graphs do not hold; it cannot be scored."
+        yield "Its method compares other embeddings in each direction, which graphs do not hold; it cannot be scored."
     for name, why in export["needs_torch"].items():
         yield f"Raw '{name}' items still need torch: {why}."
 

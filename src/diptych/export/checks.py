@@ -14,7 +14,7 @@ from diptych.data.modality import Kind, kind_blocks
 
 TOLERANCE = 1e-5
 ENCODER_TOLERANCE = 1e-4
-"""Of an encoder of pictures: dozens of convolutions in single precision, summed in another order."""
+"""Of an image encoder: dozens of convolutions in single precision, summed in another order."""
 
 _EACH = 16
 _REAL = 256
@@ -111,8 +111,8 @@ def real_rows(dataset: Dataset, modality: str) -> Singles:
     return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float32)
 
 
-def check_pictures(seed: int = 0) -> list[ImageArray]:
-    """Pictures to compare on: black, white, a slope, and noise of several sizes."""
+def check_images(seed: int = 0) -> list[ImageArray]:
+    """Images to compare on: black, white, a slope, and noise of several sizes."""
     random = generator(seed, "export", "pictures")
     slope = np.linspace(0, 255, 120).astype(np.uint8)[:, None, None]
     noise = [random.integers(0, 256, (*size, 3), dtype=np.uint8) for size in _SIZES]

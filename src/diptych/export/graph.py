@@ -218,7 +218,7 @@ def trace_steps(steps: tuple[Any, ...], rows: Traced) -> Traced:
 
 
 def trace_method(method: Method, modality: str) -> Traced:
-    """The codes of one modality's rows under a method.
+    """Trace the embeddings of one modality's rows under a method.
 
     Raises:
         ConfigError: when they cannot be written as a graph; the message says why.
@@ -228,7 +228,7 @@ def trace_method(method: Method, modality: str) -> Traced:
     tracer = _nearest(_METHODS, method)
     if tracer is None:
         raise ConfigError(
-            f"'{method.registry_name}' cannot be exported: nobody wrote down how its codes are computed as a graph; "
+            f"'{method.registry_name}' cannot be exported: it is not known how its embeddings are computed as a graph; "
             f"give {type(method).__name__} a method `trace(modality, rows)`."
         )
     traced: Traced = tracer(modality, Traced.rows())

@@ -31,12 +31,12 @@ def dense(layer: DenseLayer, rows: Traced) -> Traced:
 
 @traces_step("methods.deep.layers:CountLayer")
 def counts(layer: CountLayer, rows: Traced) -> Traced:
-    """σ(N·c + gain·vW), v rescaled to N words if the length is fixed."""
-    words, projected = rows.sum(), rows @ layer.weight
+    """σ(N·c + gain·vW), v rescaled to N counts if the length is fixed."""
+    total, projected = rows.sum(), rows @ layer.weight
     if layer.document_length is not None:
-        projected = projected * (words.like(layer.document_length) / words.maximum(1e-10))
-        words = words.positive() * layer.document_length
-    return (words * layer.bias + projected * layer.gain).sigmoid()
+        projected = projected * (total.like(layer.document_length) / total.maximum(1e-10))
+        total = total.positive() * layer.document_length
+    return (total * layer.bias + projected * layer.gain).sigmoid()
 
 
 @traces_step("methods.deep.layers:Clip")
@@ -107,7 +107,7 @@ def centred(step: "Centred", rows: Traced) -> Traced:
 
 @traces_step("methods.deep.dbn:JointCode")
 def joint_code(step: "JointCode", rows: Traced) -> Traced:
-    """The joint code inferred from one modality alone, the others filled in by mean field."""
+    """The joint representation inferred from one modality alone, the others filled in by mean field."""
     machine = step.machine
     given = rows.astype("float32") @ machine.weights[step.modality] + machine.hidden_bias
     missing = [name for name in machine.weights if name != step.modality]
@@ -156,9 +156,9 @@ class _Pathway:
         """What v sends up to the first layer."""
         if not self.counts:
             return visible @ self.bottom + self.first_bias
-        words = visible.sum()
-        scaled = visible / words.maximum(1e-10) * _DOCUMENT_LENGTH
-        return scaled @ self.bottom + words.positive() * _DOCUMENT_LENGTH * self.first_bias
+        total = visible.sum()
+        scaled = visible / total.maximum(1e-10) * _DOCUMENT_LENGTH
+        return scaled @ self.bottom + total.positive() * _DOCUMENT_LENGTH * self.first_bias
 
     def visible_mean(self, first: Traced) -> Traced:
         """What v is expected to be, given the first layer."""

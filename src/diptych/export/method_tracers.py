@@ -99,7 +99,7 @@ if TYPE_CHECKING:  # their modules import torch, which tracing their frozen laye
 @traces_method("baselines:Chance")
 def chance(method: Chance, modality: str, rows: Traced) -> Traced:
     """No graph can do this."""
-    raise ConfigError("'chance' cannot be exported: it draws codes from a hash of each row, which is no graph.")
+    raise ConfigError("'chance' cannot be exported: it draws embeddings from a hash of each row; no graph can.")
 
 
 @traces_method("baselines:Identity")
@@ -153,7 +153,7 @@ def deep(method: "DeepMethod", modality: str, rows: Traced) -> Traced:
 
 @traces_method("deep.dbn:MultimodalDBN")
 def multimodal_dbn(method: "MultimodalDBN", modality: str, rows: Traced) -> Traced:
-    """The joint code inferred from one modality alone."""
+    """The joint representation inferred from one modality alone."""
     from diptych.methods.deep.dbn import JointCode
 
     return trace_steps((*method.chains_[modality], JointCode(method.joint_, modality)), rows)
@@ -168,7 +168,7 @@ def multimodal_dbm(method: "MultimodalDBM", modality: str, rows: Traced) -> Trac
 
 @traces_step("methods.linear.partner_space:Spaces")
 def spaces(step: Spaces, rows: Traced) -> Traced:
-    """The class code, then the partner code, which holds the class code too where that has a weight."""
+    """The class embedding, then the partner embedding, which holds the class embedding too where that has a weight."""
     classes = trace_steps((step.class_code,), rows)
     partners = trace_steps((step.partner_code,), rows)
     if step.class_weight != 0:
@@ -220,7 +220,7 @@ def _features(tower: Tower, rows: Traced) -> Traced:
 
 
 def _entering(tower: Tower, rows: Traced, features: Traced) -> Traced:
-    """What the supervised net reads: the DBN's code, the features, or both."""
+    """What the supervised net reads: the DBN's output, the features, or both."""
     parts = []
     if tower.dbn:
         parts.append(trace_steps(tower.dbn, rows if tower.dbn_reads_counts else features) * 2.0 - 1.0)

@@ -47,7 +47,7 @@ class Exported:
         checks: how far each modality's graph is from the model.
         encoders: the same for encoders of raw items that became graphs.
         needs_torch: modalities whose raw items still need torch, and why.
-        by_direction: whether the method compares other codes than those exported.
+        by_direction: whether the method compares other embeddings than those exported.
     """
 
     folder: Path
@@ -82,7 +82,7 @@ def export_model(
 
     Raises:
         ConfigError: when the method has no graph; the message says why.
-        DataError: when a graph's codes differ from the model's by more than 1e-5, or the folder holds something else.
+        DataError: when a graph differs from the model by more than 1e-5, or the folder holds something else.
     """
     onnx_library()
     target = Path(out)
@@ -151,7 +151,7 @@ def _rows(model: Method, dataset: Dataset | None) -> tuple[dict[str, Singles], d
 
 
 def _compares_by_direction(model: Method, rows: dict[str, Singles]) -> bool:
-    """Whether the method compares other codes in each direction than it embeds, which no graph of codes holds."""
+    """Whether the method compares other embeddings in each direction than those of `embed`, which no graph computes."""
     few = {name: values[-_COMPARED:] for name, values in rows.items()}
     return not all(compares_embeddings(model, one, other, few[one], few[other]) for one, other in permutations(few, 2))
 
@@ -161,8 +161,8 @@ def _write_graphs(model: Method, rows: dict[str, Singles], folder: Path, progres
     for done, (name, values) in enumerate(rows.items()):
         progress("writing graphs", done, len(rows))
         width = model.embed(name, values[:1], whole_purpose(model)).shape[1]
-        words = f"{name} rows to codes, as {model.registry_name} of diptych embeds them"
-        content = to_onnx(trace_method(model, name), values.shape[1], width, words)
+        description = f"embeddings of {name} rows by {model.registry_name} of diptych"
+        content = to_onnx(trace_method(model, name), values.shape[1], width, description)
         (folder / f"{name}.onnx").write_bytes(content)
         graphs[name] = GraphFile(f"{name}.onnx", hashlib.sha256(content).hexdigest(), width)
     return graphs
@@ -181,8 +181,8 @@ def _check_written(
     exported, checks, whole = load_exported(folder), dict[str, Check](), whole_purpose(model)
     for done, (name, values) in enumerate(rows.items(), start=1):
         again = [model.embed(name, moved, whole) for moved in moved_rows(values)]
-        codes = model.embed(name, values, whole)
-        checks[name] = Check.of(exported.embed(name, values, whole), codes, again=again, real=real[name])
+        expected = model.embed(name, values, whole)
+        checks[name] = Check.of(exported.embed(name, values, whole), expected, again=again, real=real[name])
         checks[name].require(f"'{name}'", "the model")
         progress("checking graphs", done, len(rows))
     return checks

@@ -25,13 +25,13 @@ def onnx_library() -> Any:  # noqa: ANN401 - a module
     return optional_package("onnx", "exporting", "onnx")
 
 
-def to_onnx(codes: Traced, dimension: int, width: int, description: str) -> bytes:
-    """The graph that leads to some codes, as the content of a file.
+def to_onnx(embeddings: Traced, dimension: int, width: int, description: str) -> bytes:
+    """Write the graph that computes embeddings, as the content of a file.
 
     Args:
-        codes: the last table, traced from `Traced.rows()`.
+        embeddings: the last table, traced from `Traced.rows()`.
         dimension: columns of the rows that enter.
-        width: columns of the codes.
+        width: columns of the embeddings.
         description: what it computes, for whoever opens the file.
 
     Raises:
@@ -39,7 +39,7 @@ def to_onnx(codes: Traced, dimension: int, width: int, description: str) -> byte
     """
     onnx = onnx_library()
     helper = onnx.helper
-    last = codes.astype("float32")
+    last = embeddings.astype("float32")
     draft = last.draft
     size = sum(values.nbytes for values in draft.constants.values())
     if size > _LARGEST:

@@ -7,7 +7,7 @@ from typing import Any
 
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
-from diptych.export.checks import ENCODER_TOLERANCE, Check, check_pictures
+from diptych.export.checks import ENCODER_TOLERANCE, Check, check_images
 from diptych.features import Pipeline
 from diptych.features.encoder_files import weights_beside
 from diptych.features.pipeline import FittedModality, changed_inside, save_pipeline
@@ -91,8 +91,8 @@ class _Exporter:
         from diptych.features.image.cnn import write_cnn_graph
 
         path = self.files / f"{encoder.name}.onnx"
-        graph, pictures = write_cnn_graph(encoder, path), check_pictures()
-        check = Check.of(graph(pictures), encoder(pictures), tolerance=ENCODER_TOLERANCE)
+        graph, images = write_cnn_graph(encoder, path), check_images()
+        check = Check.of(graph(images), encoder(images), tolerance=ENCODER_TOLERANCE)
         check.require(encoder.name, "the network")
         self.done.checks[encoder.name] = check
         return replace(graph, path=path.name)

@@ -134,7 +134,7 @@ def test_released_files_are_described_once_for_each_part(described, tmp_path, mo
 
 
 def test_without_data_it_says_where_to_get_them(tmp_path):
-    with pytest.raises(ConfigError, match=r"RSICD are not given: get the pictures .*--data FOLDER"):
+    with pytest.raises(ConfigError, match=r"RSICD are not given: get the images .*--data FOLDER"):
         reproduce_study("rsicd", tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds neither dataset_rsicd\.json nor pairs\.jsonl"):

@@ -190,7 +190,7 @@ def claims_of(study: Study) -> tuple[Claim, ...]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one protocol and one kind of codes say about every method.
+    """What one protocol and one variant of the embeddings say about every method.
 
     Attributes:
         items: by measure and method, one number per item, items in the same order; the mean is the score.

@@ -24,7 +24,15 @@ from diptych.experiments.reproduce.page_tables import (
     score_lines,
     side_by_side_lines,
 )
-from diptych.experiments.reproduce.standings import CODES, INDUCTIVE, MEASURES, TRANSDUCTIVE, Codes, Standings, across
+from diptych.experiments.reproduce.standings import (
+    INDUCTIVE,
+    MEASURES,
+    TRANSDUCTIVE,
+    VARIANTS,
+    Standings,
+    Variant,
+    across,
+)
 from diptych.experiments.reproduce.studies import CITATION, Part, Study, row_of
 from diptych.experiments.reproduce.verdicts import RULES, judge_claims, rank
 
@@ -103,8 +111,8 @@ def _protocol(findings: Findings, name: str) -> dict[str, Any]:
         "methods": {method: _method(findings, standings, method) for method in standings.methods},
         "missing": dict(standings.missing),
         "ranking": {
-            codes: [step.to_json() for step in rank({m: each.items(codes, "map") for m, each in complete.items()})]
-            for codes in CODES
+            variant: [step.to_json() for step in rank({m: each.items(variant, "map") for m, each in complete.items()})]
+            for variant in VARIANTS
         },
     }
 
@@ -122,7 +130,7 @@ def _method(findings: Findings, standings: Standings, method: str) -> dict[str, 
         "inputs": findings.inputs.of_row(row),
         "published": {measure: list(triple) for measure, triple in published.items()},
         "fit_seconds": standing.block["fit_seconds"],
-    } | {codes: standing.figures(codes) for codes in CODES}
+    } | {variant: standing.figures(variant) for variant in VARIANTS}
 
 
 def _claims(findings: Findings) -> list[dict[str, Any]]:
@@ -130,19 +138,19 @@ def _claims(findings: Findings) -> list[dict[str, Any]]:
     claims = claims_of(findings.study)
     found: dict[str, dict[str, dict[str, Any]]] = {}
 
-    def judge(where: str, judged: Sequence[Claim], codes: Codes) -> None:
+    def judge(where: str, judged: Sequence[Claim], variant: Variant) -> None:
         evidence = (
-            across(findings.standings, _names_across(), codes)
+            across(findings.standings, _names_across(), variant)
             if where == BETWEEN
-            else findings.standings[where].evidence(codes, differ)
+            else findings.standings[where].evidence(variant, differ)
         )
         for key, verdict in judge_claims(judged, evidence).items():
-            found.setdefault(key, {}).setdefault(where, {})[codes] = verdict.to_json()
+            found.setdefault(key, {}).setdefault(where, {})[variant] = verdict.to_json()
 
-    for codes in CODES:
+    for variant in VARIANTS:
         for protocol in PROTOCOLS:
-            judge(protocol, claims, codes)
-        judge(BETWEEN, ACROSS, codes)
+            judge(protocol, claims, variant)
+        judge(BETWEEN, ACROSS, variant)
     return [
         {
             "key": claim.key,

@@ -79,7 +79,7 @@ def _words(paper: PaperInput) -> str:
 
 
 _DESCRIBERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rsicd": import_rsicd}
-"""What makes a dataset of released pictures and texts, by study."""
+"""What makes a dataset of released images and texts, by study."""
 
 
 def open_data(study: Study, data: Path | None, folder: Path, progress: Progress = silent) -> dict[Part | None, Dataset]:
@@ -125,7 +125,7 @@ def _open(study: Study, part: Part | None, data: Path | None, imported: Path, pr
     if part is None:
         # Imported anew each time, so that changed files are noticed; the same files give the same fingerprint.
         return IMPORTERS[study.name](data, imported, overwrite=True)
-    if (imported / "dataset.json").exists():  # describing thousands of pictures takes minutes
+    if (imported / "dataset.json").exists():  # extracting features of thousands of images takes minutes
         before = Dataset.open(imported)
         if _is_from(before, data):
             return before

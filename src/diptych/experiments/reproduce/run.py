@@ -189,12 +189,12 @@ def _command(
     params: Mapping[str, Mapping[str, Any]],
 ) -> str:
     """The command without the folders of this machine."""
-    words = [f"diptych reproduce {study} --data FOLDER --out REPORT --seeds {','.join(map(str, seeds))}"]
-    words.append(f"--profile {profile}")
+    parts = [f"diptych reproduce {study} --data FOLDER --out REPORT --seeds {','.join(map(str, seeds))}"]
+    parts.append(f"--profile {profile}")
     if methods is not None:
-        words.append(f"--methods {','.join(methods)}")
-    words += [f"--set {name}.{key}={json.dumps(value)}" for name, each in params.items() for key, value in each.items()]
-    return " ".join(words)
+        parts.append(f"--methods {','.join(methods)}")
+    parts += [f"--set {name}.{key}={json.dumps(value)}" for name, each in params.items() for key, value in each.items()]
+    return " ".join(parts)
 
 
 def _describe_source(dataset: Dataset) -> str:

@@ -17,8 +17,8 @@ from diptych.experiments.score_blocks import item_scores, merge_seeds
 INDUCTIVE, TRANSDUCTIVE = "inductive", "transductive"
 """The protocols: training sees the training split alone, or the features of test items too."""
 
-Codes = Literal["plain", "z-scored"]
-CODES: Final[tuple[Codes, ...]] = ("plain", "z-scored")
+Variant = Literal["plain", "z-scored"]
+VARIANTS: Final[tuple[Variant, ...]] = ("plain", "z-scored")
 MEASURES: Final = ("map", "map@50")
 
 
@@ -36,21 +36,21 @@ class Standing:
     runs: tuple[ModelScores, ...]
     shared: bool = False
 
-    def items(self, codes: Codes, measure: str) -> Floats:
+    def items(self, variant: Variant, measure: str) -> Floats:
         """One number per item, averaged over seeds and directions."""
-        every = [_directions(run, codes) for run in self.runs]
+        every = [_directions(run, variant) for run in self.runs]
         return item_scores({name: merge_seeds([each[name] for each in every]) for name in every[0]}, measure)
 
-    def figures(self, codes: Codes) -> dict[str, dict[str, Any]]:
+    def figures(self, variant: Variant) -> dict[str, dict[str, Any]]:
         """By direction and on average: each MAP, its 95% interval and its standard deviation over seeds."""
-        blocks = self.block if codes == "plain" else self.block["znorm"]
+        blocks = self.block if variant == "plain" else self.block["znorm"]
         columns = [*self.runs[0].directions, "average"]
-        return {column: self._column(blocks[column], codes, column) for column in columns}
+        return {column: self._column(blocks[column], variant, column) for column in columns}
 
-    def _column(self, block: Mapping[str, Any], codes: Codes, column: str) -> dict[str, Any]:
+    def _column(self, block: Mapping[str, Any], variant: Variant, column: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for measure in MEASURES:
-            by_seed = [_mean(_directions(run, codes), column, measure) for run in self.runs]
+            by_seed = [_mean(_directions(run, variant), column, measure) for run in self.runs]
             spread = None if self.block["deterministic"] else seed_spread(np.array(by_seed)[:, None])
             found |= {measure: block[measure], f"{measure}_ci95": block[f"{measure}_ci95"], f"{measure}_std": spread}
         return found
@@ -70,15 +70,15 @@ class Standings:
     missing: Mapping[str, str]
     chance: Mapping[str, Any]
 
-    def evidence(self, codes: Codes, inputs_differ: str = "") -> Evidence:
+    def evidence(self, variant: Variant, inputs_differ: str = "") -> Evidence:
         """What the rules may use."""
         return Evidence(
             items={
-                measure: {name: each.items(codes, measure) for name, each in self.methods.items()}
+                measure: {name: each.items(variant, measure) for name, each in self.methods.items()}
                 for measure in MEASURES
             },
             missing=self.missing,
-            figures={name: each.figures(codes) for name, each in self.methods.items()},
+            figures={name: each.figures(variant) for name, each in self.methods.items()},
             chance={measure: self.chance[measure] for measure in MEASURES},
             inputs_differ=inputs_differ,
         )
@@ -116,7 +116,7 @@ def lay_over(inductive: Standings, transductive: Standings | None, pooled: Seque
     return Standings({name: found[name] for name in order if name in found}, missing, inductive.chance)
 
 
-def across(standings: Mapping[str, Standings], names: Mapping[tuple[str, str], str], codes: Codes) -> Evidence:
+def across(standings: Mapping[str, Standings], names: Mapping[tuple[str, str], str], variant: Variant) -> Evidence:
     """Evidence in which one method under two protocols counts as two; `names` gives (protocol, method) a name."""
     items: dict[str, dict[str, Floats]] = {measure: {} for measure in MEASURES}
     missing: dict[str, str] = {}
@@ -126,12 +126,12 @@ def across(standings: Mapping[str, Standings], names: Mapping[tuple[str, str], s
             missing[name] = found.missing[method]
         if method in found.methods:
             for measure in MEASURES:
-                items[measure][name] = found.methods[method].items(codes, measure)
+                items[measure][name] = found.methods[method].items(variant, measure)
     return Evidence(items=items, missing=missing)
 
 
-def _directions(run: ModelScores, codes: Codes) -> Mapping[str, DirectionScores]:
-    return run.directions if codes == "plain" else run.normalised
+def _directions(run: ModelScores, variant: Variant) -> Mapping[str, DirectionScores]:
+    return run.directions if variant == "plain" else run.normalised
 
 
 def _mean(directions: Mapping[str, DirectionScores], column: str, measure: str) -> float:

@@ -106,7 +106,7 @@ LINEUP: Final = (
     Row("cca3v", "three-view CCA", "beyond"),
     Row("dcca", "DCCA", "beyond", deep=True),
     Row("multimodal-dbm", "Multimodal DBM", "beyond", deep=True),
-    Row("chance", "random codes", "beyond"),
+    Row("chance", "random embeddings", "beyond"),
 )
 
 
@@ -219,11 +219,11 @@ STUDIES: Final[dict[str, Study]] = {
         name="rsicd",
         title="RSICD",
         modalities=("image", "text"),
-        where="get the pictures and captions of RSICD (X. Lu and others, IEEE Transactions on Geoscience and Remote "
+        where="get the images and captions of RSICD (X. Lu and others, IEEE Transactions on Geoscience and Remote "
         "Sensing 56(4), 2018)",
         published=NUSWIDE10K,
         published_on="NUS-WIDE-10k",
-        caveat="RSICD has NUS-WIDE-10k's size and here its kind of features, but 30 classes of aerial pictures with "
+        caveat="RSICD has NUS-WIDE-10k's size and here its kind of features, but 30 classes of aerial images with "
         "five sentences each: the published figures are shown for their order alone.",
         parts=(
             Part("hand-crafted", "Hand-crafted features", {"image_features": "nuswide", "text_features": "bow:1000"}),
