@@ -18,7 +18,11 @@ from diptych.index.contract import Index
 from diptych.index.identity import EmbedderId, Identity
 from diptych.index.items import ItemLimits
 
-_ENGINES = {"local": "diptych.index.local", "milvus": "diptych.index.milvus", "pgvector": "diptych.index.pgvector"}
+_ENGINES = {
+    "local": "diptych.index.local",
+    "milvus": "diptych.index.milvus",
+    "pgvector": "diptych.index.pgvector",
+}
 _WITH_WORDS = ("local", "pgvector")
 """The built-in engines whose `create` takes `words`."""
 
