@@ -1,4 +1,4 @@
-"""The features there are, by media type and name: the built-in ones, and those of installed packages."""
+"""The catalogue of features by media type and name: the built-in ones, and those of installed packages."""
 
 import logging
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _log = logging.getLogger(GROUP)
 
 @dataclass(frozen=True)
 class Argument:
-    """What may stand after a feature's colon.
+    """The argument after a feature's colon.
 
     Attributes:
         parameter: the constructor's parameter that takes it.
@@ -33,7 +33,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class FeatureEntry:
-    """How to make a feature.
+    """A feature in the catalogue.
 
     Attributes:
         target: "module:callable"; several, joined by "+", stand side by side.
@@ -57,7 +57,7 @@ class FeatureEntry:
 
     @property
     def remedy(self) -> str:
-        """What to type to have what it needs."""
+        """The command that installs what it needs."""
         return f"pip install 'diptych[{self.extra}]'"
 
 
@@ -166,7 +166,7 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
 
 
 def features_of(media_type: str) -> dict[str, FeatureEntry]:
-    """Every feature of a media type by name; a built-in one is not replaced by an installed package's.
+    """Return every feature of a media type by name; a built-in one is not replaced by an installed package's.
 
     Raises:
         ConfigError: when there is no such media type.

@@ -1,4 +1,4 @@
-"""What every feature has in common, and several features side by side as one."""
+"""The contract of features and extractors, and how several features become one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Block:
 
 
 class Extractor(Protocol[ItemT_contra]):
-    """A feature that is ready: it holds all it learned, packs into a model's state, and never changes.
+    """A fitted feature: it turns items into rows. It never changes and can be saved with a model.
 
     Rows do not depend on which other items are extracted beside them, so that work can be cut into any pieces.
     """
@@ -56,7 +56,7 @@ class Extractor(Protocol[ItemT_contra]):
 
 
 class Feature(Protocol[ItemT_contra]):
-    """A feature by its settings, before it has seen anything."""
+    """A feature extractor before it is fitted: its settings."""
 
     def fit(
         self, items: Iterable[ItemT_contra], *, seed: int = 0, progress: Progress = silent
@@ -66,22 +66,22 @@ class Feature(Protocol[ItemT_contra]):
 
 
 def width(blocks: Sequence[Block]) -> int:
-    """The number of columns that blocks describe."""
+    """Return the number of columns that blocks describe."""
     return blocks[-1].stop if blocks else 0
 
 
 def learns(feature: Feature[Any]) -> bool:
-    """Whether fitting a feature reads items; one that never does says so by an attribute `learns`."""
+    """Return whether fitting a feature reads items; one that never does has an attribute `learns` that is False."""
     return bool(getattr(feature, "learns", True))
 
 
 def restarts(items: Iterable[Any]) -> bool:
-    """Whether a stream can be read again from its start, as a list can; others say so by an attribute `restarts`."""
+    """Return whether a stream can be read again from its start: a sequence, or one with an attribute `restarts`."""
     return isinstance(items, Sequence) or bool(getattr(items, "restarts", False))
 
 
 def renumber(parts: Iterable[Sequence[Block]]) -> tuple[Block, ...]:
-    """The blocks of all parts in one row, each moved right by the width of the parts before its own."""
+    """Join the blocks of several parts; each is shifted by the width of the parts before its own."""
     joined: list[Block] = []
     for blocks in parts:
         shift = width(joined)
@@ -90,7 +90,7 @@ def renumber(parts: Iterable[Sequence[Block]]) -> tuple[Block, ...]:
 
 
 def join_rows(parts: Sequence[Features], kind: Kind) -> Features:
-    """Rows of several parts side by side: sparse where all are counts, else dense float32."""
+    """Join rows of several parts column-wise: sparse where all are counts, else dense float32."""
     if kind == "counts":
         return sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts], format="csr"))
     dense = (part if isinstance(part, np.ndarray) else part.toarray() for part in parts)
@@ -99,7 +99,7 @@ def join_rows(parts: Sequence[Features], kind: Kind) -> Features:
 
 @dataclass(frozen=True)
 class Composition(Generic[ItemT]):
-    """Features to be put side by side, dense ones and counts alike.
+    """Several features as one: their columns side by side, dense ones and counts alike.
 
     Attributes:
         parts: the features, in the order of their columns.

@@ -25,7 +25,7 @@ _WEIGHTS_BESIDE = ("_data", ".data")
 
 
 def packaged_file(package: str, name: str, extra: str) -> Path:
-    """Where a file of an installed package lies; the package is not imported.
+    """Find a file of an installed package; the package is not imported.
 
     Args:
         package: its name.
@@ -46,7 +46,7 @@ def packaged_file(package: str, name: str, extra: str) -> Path:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file, as hexadecimal digits.
+    """Hash a file by SHA-256; returns hexadecimal digits.
 
     Raises:
         DataError: when there is no such file.
@@ -99,7 +99,7 @@ class EncoderFolder:
         return cls(Path(path))
 
     def graph(self, media_type: str) -> Path:
-        """The graph that reads images or texts.
+        """Find the graph that reads images or texts.
 
         Raises:
             ConfigError: when there is none; the message says what was looked for and what was found.
@@ -113,7 +113,7 @@ class EncoderFolder:
         raise ConfigError(f"{self.path} has no graph that reads {media_type}s (one of {wanted}); {self.found()}.")
 
     def json(self, name: str) -> dict[str, Any] | None:
-        """The content of a JSON file; None where there is no such file.
+        """Read a JSON file; None where there is no such file.
 
         Raises:
             DataError: when it is no JSON object.
@@ -130,25 +130,25 @@ class EncoderFolder:
         return content
 
     def found(self) -> str:
-        """What is in the folder, for errors."""
+        """Say what is in the folder, for errors."""
         names = sorted(file.relative_to(self.path).as_posix() for file in self.path.glob("*"))
         return f"it holds {', '.join(names[:20])}" if names else "it is empty"
 
 
 def weights_beside(graph: Path) -> list[Path]:
-    """The files beside a graph that hold its weights."""
+    """Return the files beside a graph that hold its weights."""
     files = (graph.with_name(graph.name + ending) for ending in _WEIGHTS_BESIDE)
     return [file for file in files if file.is_file()]
 
 
 def graph_hash(graph: Path) -> str:
-    """One hash of a graph and of the weights beside it."""
+    """Hash a graph together with the weights beside it."""
     hashes = [file_hash(file) for file in (graph, *weights_beside(graph))]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def open_graph(graph: Path, sha256: str) -> Any:  # noqa: ANN401
-    """A graph ready to run, once a process, on one thread: work is spread over processes.
+    """Load a graph once a process, on one thread: work is spread over processes.
 
     Raises:
         DataError: when the file is absent or another than the one that made the features before.
@@ -171,7 +171,7 @@ def _session(graph: Path, sha256: str, _stamps: tuple[int, ...]) -> Any:  # noqa
 
 
 def load_graph(graph: Path, *, threads: int = 0) -> Any:  # noqa: ANN401
-    """A graph ready to run; 0 threads leave their number to onnxruntime.
+    """Load a graph; 0 threads leave their number to onnxruntime.
 
     Raises:
         ConfigError: when onnxruntime is missing or cannot read the file.
@@ -188,7 +188,7 @@ def load_graph(graph: Path, *, threads: int = 0) -> Any:  # noqa: ANN401
 
 
 def choose_output(session: Any, graph: Path, wanted: str | None, preferred: Sequence[str]) -> str:  # noqa: ANN401
-    """The output to read: the wanted one, else the first of the preferred ones, else the only one.
+    """Choose the output to read: the wanted one, else the first of the preferred ones, else the only one.
 
     Raises:
         ConfigError: when none of them is there.

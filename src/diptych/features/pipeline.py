@@ -1,4 +1,4 @@
-"""The pipeline: how raw images and texts became rows, kept so that it can travel with a model.
+"""The pipeline: the fitted features that turn raw images and texts into rows, saved with a model.
 
 A model that learned from rows is of no use to new images unless they become rows in exactly the same way.
 """
@@ -57,16 +57,16 @@ class Pipeline:
     modalities: dict[str, FittedModality]
 
     def __call__(self, modality: str, items: Sequence[Any]) -> Features:
-        """One row for each item of a modality."""
+        """Extract one row for each item of a modality."""
         return self.of(modality).extractor(items)
 
     def describe(self, modality: str, raw: Any) -> Features:  # noqa: ANN401 - see `read_items`
-        """One row for each raw item of a modality: paths or images, or strings."""
+        """Extract one row for each raw item of a modality: paths or images, or strings."""
         part = self.of(modality)
         return part.extractor(read_items(part.media_type, raw))
 
     def of(self, modality: str) -> FittedModality:
-        """How one modality's items become rows."""
+        """Return the fitted features of one modality."""
         if modality not in self.modalities:
             known = ", ".join(self.modalities) or "nothing"
             raise ConfigError(f"this pipeline knows nothing of '{modality}'; it makes rows of {known}.")
@@ -74,7 +74,7 @@ class Pipeline:
 
     @cached_property
     def fingerprint(self) -> str:
-        """One hash of all it holds: equal fingerprints make equal rows."""
+        """A hash of the whole state: equal fingerprints make equal rows."""
         state, arrays = pack(self)
         return hash_state(state, to_weights(arrays))
 
@@ -136,7 +136,7 @@ def load_pipeline(folder: str | Path) -> Pipeline:
 
 
 def pipeline_of(dataset: Dataset) -> Pipeline | None:
-    """The pipeline that made a dataset's rows, None where they came as numbers."""
+    """Open the pipeline that made a dataset's rows; None where they came as numbers."""
     if dataset.pipeline_folder is None or dataset.pipeline_fingerprint is None:
         return None
     pipeline = load_pipeline(dataset.pipeline_folder)
@@ -158,7 +158,7 @@ def check_same_pipeline(model: str, rows: str, *, remedy: str = "extract the row
 
 
 def changed_inside(value: T, change: Callable[[Any], Any]) -> T:
-    """The same value with every dataclass in it as `change` gives it back; what it gives back anew is not looked into.
+    """Replace every dataclass inside a value by what `change` returns for it; what is new is not looked into.
 
     >>> changed_inside((1, {"a": (2,)}), lambda part: part)
     (1, {'a': (2,)})
@@ -196,7 +196,7 @@ def load_located_pipeline(folder: Path) -> tuple[Pipeline, str]:
 
 
 def read_items(media_type: str, raw: Any) -> list[Any]:  # noqa: ANN401 - whatever stands for an item
-    """Items as features read them, from one raw item or several.
+    """Read and check one raw item or several, as features take them.
 
     Args:
         media_type: "image" takes paths, the bytes of a file, Pillow images and height × width × 3 arrays of bytes;
@@ -231,7 +231,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {"image": _read_image, "text": _r
 
 
 def ignored_words(part: FittedModality, text: str) -> tuple[str, ...]:
-    """The words of a typed text that its extractor cannot use, in order and once each.
+    """Return the words of a text that its extractor cannot use, in order and once each.
 
     A word is ignored by features side by side only if every one of them ignores it.
     """
@@ -240,12 +240,12 @@ def ignored_words(part: FittedModality, text: str) -> tuple[str, ...]:
 
 
 def is_whole_word(part: FittedModality, word: str) -> bool:
-    """Whether a pretrained encoder's vocabulary holds a word as a whole; False where there is no such encoder."""
+    """Return whether a pretrained encoder's vocabulary holds a word as a whole; False without one."""
     return any(inner.has_word(word) for inner in _parts(part.extractor) if hasattr(inner, "has_word"))
 
 
 def text_encoder_columns(part: FittedModality) -> slice | None:
-    """The columns of a text's row that a pretrained encoder made, of length one together; None where there are none."""
+    """Return the columns of a text's row that a pretrained encoder made, of length one together; None without one."""
     start = 0
     for extractor in _parts(part.extractor):
         stop = start + width(extractor.blocks)

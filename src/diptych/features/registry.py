@@ -19,17 +19,17 @@ DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "text": "mini
 
 
 def media_types() -> list[str]:
-    """What features can be made of: "image" and "text"."""
+    """Return the media types that features read: "image" and "text"."""
     return list(BUILT_IN)
 
 
 def feature_names(media_type: str) -> dict[str, str]:
-    """Every feature of a media type as it is written, with its summary."""
+    """Return every feature of a media type as it is written, with its summary."""
     return {_as_written(name, entry): entry.summary for name, entry in features_of(media_type).items()}
 
 
 def describe_features(media_type: str) -> list[dict[str, Any]]:
-    """All that is known of a media type's features without importing one: for tables and JSON."""
+    """Describe a media type's features, for tables and JSON; none is imported."""
     default = DEFAULT_FEATURES.get(media_type)
     return [
         {
@@ -63,7 +63,7 @@ def make_feature(media_type: str, written: str) -> Feature[Any]:
 
 
 def import_features(media_type: str, written: str) -> None:
-    """Make the classes of features known to `diptych._core.state`, so that what was saved of them can be read."""
+    """Import the classes of features, so that saved ones can be read."""
     for feature in read_features(media_type, written):
         _constructor(feature.name, feature.entry)
 
@@ -91,7 +91,7 @@ def check_available(media_type: str, written: str) -> None:
 
 
 def missing_modules(entry: FeatureEntry) -> list[str]:
-    """The optional packages a feature needs that are not installed; none of them is imported."""
+    """Return the optional packages a feature needs that are not installed; none is imported."""
     return [module for module in entry.modules if find_spec(module) is None]
 
 

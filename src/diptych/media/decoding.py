@@ -1,4 +1,4 @@
-"""Decode an image of any common format into plain sRGB bytes; what is broken says why. Needs the extra "images".
+"""Decode images of any common format into sRGB bytes, within limits; needs the extra "images".
 
 Images are turned as their EXIF says, transparency is put on white, an animation gives its first frame, sixteen bits are
 scaled to eight. Memory is bounded: a header is read and checked before any pixel, an image is decoded at the size that
@@ -43,7 +43,7 @@ class ImageTooLargeError(ImageError):
 
 @dataclass(frozen=True)
 class Limits:
-    """How large an image may be.
+    """Limits to the size of an image.
 
     Attributes:
         max_pixels: width times height, as the header claims before anything is decoded.
@@ -60,7 +60,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """What an image file says of itself before it is decoded.
+    """The size and format of an image file, read before it is decoded.
 
     Attributes:
         width: in pixels.
@@ -120,7 +120,7 @@ def read_image(item: str | PathLike[str] | bytes | Image.Image) -> ImageArray:
 
 
 def decode_image(data: bytes, limits: Limits | None = None) -> ImageArray:
-    """Decode a file's content.
+    """Decode the content of an image file.
 
     Large images are decoded at a fraction of their size, as long as both sides keep 512 pixels: JPEGs many times
     faster, all of them in little memory, and what features look at is smaller still.

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes or by its name; no image library is needed."""
+"""File formats, told by a file's first bytes or by its name; no image library is needed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -71,7 +71,7 @@ _UNSUPPORTED: Mapping[str, str] = {
 
 
 def content_type(data: bytes) -> str:
-    r"""The content type (MIME) of a file by its first bytes; its name is not asked.
+    r"""Return the content type (MIME) of a file by its first bytes.
 
     TGA has no signature, so it is among what is unknown.
 
@@ -92,27 +92,27 @@ def content_type(data: bytes) -> str:
 
 
 def unsupported_format(data: bytes) -> str | None:
-    """What a file is whose first bytes are of a known format that cannot be decoded; None for all others."""
+    """Name the format of a file that is known but cannot be decoded; None for all others."""
     return _UNSUPPORTED.get(content_type(data))
 
 
 def is_image_name(name: str) -> bool:
-    """Whether a file's name ends like that of an image which can be decoded."""
+    """Return whether a file's name ends like that of an image which can be decoded."""
     return name.lower().endswith(tuple(IMAGE_SUFFIXES))
 
 
 def is_unsupported_name(name: str) -> bool:
-    """Whether a file's name ends like that of a visual file which cannot be decoded."""
+    """Return whether a file's name ends like that of a visual file which cannot be decoded."""
     return name.lower().endswith(tuple(UNSUPPORTED_SUFFIXES))
 
 
 def conversion_advice(kind: str) -> str:
-    """Why a format is not decoded and what to do about it."""
+    """Say that a format is not decoded and what to do about it."""
     return f"is {kind}, which is not decoded; convert it to JPEG or PNG"
 
 
 def content_problem(start: bytes) -> str | None:
-    """What is wrong with a file by its first bytes; None where it may be an image.
+    """Say what is wrong with a file by its first bytes; None where it may be an image.
 
     It errs on the side of the file: what passes may still be damaged further on.
     """

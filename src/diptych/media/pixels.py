@@ -1,4 +1,4 @@
-"""An opened image of any mode as plain sRGB bytes, a large one at a fraction of its size.
+"""Convert an opened image of any mode to sRGB bytes, a large one at a fraction of its size.
 
 A file of a few kilobytes may hold fifty million pixels. They are read in Pillow's own compact form; all that follows
 (palettes, transparency, sixteen bits) is done strip by strip, each strip reduced before the next is looked at.
@@ -32,7 +32,7 @@ _TURNS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def reduction(width: int, height: int) -> int:
-    """By which whole number the sides of an image are divided when it is decoded.
+    """Return by which whole number the sides of an image are divided when it is decoded.
 
     >>> reduction(1000, 900), reduction(4400, 2200), reduction(30_000, 1_000)
     (1, 4, 5)
@@ -43,7 +43,7 @@ def reduction(width: int, height: int) -> int:
 
 
 def to_array(image: Image.Image) -> ImageArray:
-    """An opened image as height × width × 3 bytes: upright, on white, reduced if it is large."""
+    """Convert an opened image to height × width × 3 bytes: upright, on white, reduced if it is large."""
     factor = reduction(*image.size)
     if image.mode in ("I", "F"):  # their range is that of the whole image
         pixels = _grey(_to_byte_range(np.asarray(image.reduce(factor)).astype(np.float32)))
@@ -56,7 +56,7 @@ def to_array(image: Image.Image) -> ImageArray:
 
 
 def _reduced_strips(image: Image.Image, factor: int) -> list[ImageArray]:
-    """The image from top to bottom; every pixel is the mean of those it stands for."""
+    """Reduce the image strip by strip, from top to bottom; a pixel is the mean of those it replaces."""
     width, height = image.size
     rows = max(1, _STRIP_PIXELS // (width * factor)) * factor
     strips = []
@@ -77,7 +77,7 @@ def _plain(image: Image.Image) -> ImageArray:
 
 
 def _orientation(image: Image.Image) -> int:
-    """How its EXIF says that it is turned; where that cannot be read, as it is."""
+    """Read the EXIF orientation; 1 (upright) where that cannot be read."""
     try:
         found = image.getexif().get(_ORIENTATION)
         return int(found) if found is not None else 1
@@ -86,7 +86,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _to_byte_range(values: np.ndarray) -> np.ndarray:
-    """Bring numbers without a stated range to 0…255 by the smallest usual range that holds them."""
+    """Scale numbers without a stated range to 0…255 by the smallest usual range that holds them."""
     values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0).clip(min=0.0)
     top = float(values.max(initial=0.0))
     fractions = top <= 1.0 and bool((values != np.floor(values)).any())

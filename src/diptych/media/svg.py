@@ -1,4 +1,4 @@
-"""Draw an SVG file as pixels: nothing outside the file is read, and what would take too long is refused.
+"""Draw SVG files as pixels: nothing outside the file is read, and what would take too long is refused.
 
 The renderer follows references to files on disk and spends minutes on a few hundred bytes of nested masks or filters,
 so a file is checked, and stripped of filters, before the renderer sees it.

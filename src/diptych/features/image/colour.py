@@ -1,4 +1,4 @@
-"""Which colours an image has: a histogram, an auto-correlogram, and moments in a grid of cells."""
+"""Colour descriptors: a histogram, an auto-correlogram, and moments in a grid of cells."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +20,7 @@ GAMUT = ((0.0, 100.0), (-86.2, 98.3), (-107.9, 94.5))
 
 
 def bin_edges(channel: int) -> tuple[float, ...]:
-    """The three inner edges of the four equal bins of L* (0), a* (1) or b* (2)."""
+    """Return the three inner edges of the four equal bins of L* (0), a* (1) or b* (2)."""
     low, high = GAMUT[channel]
     return tuple(low + (high - low) * step / BINS for step in range(1, BINS))
 
@@ -36,7 +36,7 @@ _BIN_TABLES = tuple(_bin_of_bytes(channel) for channel in range(3))
 
 
 def histogram_bins(image: ImageArray) -> ImageArray:
-    """The bin from 0 to 63 of every pixel."""
+    """Return the bin, 0 to 63, of every pixel."""
     lightness, green_red, blue_yellow = look_up(lab_bytes(image), _BIN_TABLES)
     return lightness + green_red + blue_yellow
 
@@ -69,7 +69,7 @@ DISTANCES = (1, 3, 5, 7)
 
 
 def half_ring(distance: int) -> list[tuple[int, int]]:
-    """One of each two opposite steps (down, right) of chessboard length `distance`: 4 · distance of them."""
+    """Return one of each two opposite steps (down, right) of chessboard length `distance`: 4 · distance of them."""
     steps = range(-distance, distance + 1)
     ring = [(down, right) for down in steps for right in steps if max(abs(down), abs(right)) == distance]
     return [step for step in ring if step > (0, 0)]
@@ -94,7 +94,7 @@ def _ring_sizes(height: int, width: int, distance: int) -> Floats:
 
 
 def auto_correlogram(colours: ImageArray) -> Floats:
-    """P(a pixel at distance d has colour c | this pixel has colour c), for every d and c: (4, 36).
+    """Compute P(a pixel at distance d has colour c | this pixel has colour c), for every d and c: (4, 36).
 
     Rows are laid end to end with a margin between them, so that a step is one shift of a flat array; margin pixels
     have a colour of their own, which is dropped. Equal pairs look the same from both ends: half the ring suffices.
@@ -154,12 +154,12 @@ CHANNELS = 3
 
 
 def bounds(side: int) -> list[int]:
-    """Where five nearly equal parts of a side start, and where the last ends."""
+    """Return where five nearly equal parts of a side start, and where the last ends."""
     return [part * side // GRID for part in range(GRID + 1)]
 
 
 def strip_moments(strip: ImageArray) -> Floats:
-    """Moments of the five cells of one row of the grid: (5 columns, 3 moments, channels).
+    """Compute moments of the five cells of one row of the grid: (5 columns, 3 moments, channels).
 
     They are the mean, the standard deviation and the cube root of the third central moment. The mean of a flat cell
     is exact (whole numbers, double precision), and so its other moments are exactly 0.
@@ -179,7 +179,7 @@ def strip_moments(strip: ImageArray) -> Floats:
 
 
 def grid_moments(channels: ImageArray) -> Floats:
-    """Moments of all cells: (5 rows, 5 columns, 3 moments, channels).
+    """Compute moments of all cells: (5 rows, 5 columns, 3 moments, channels).
 
     A side shorter than five pixels has each of them repeated five times first, so that no cell is empty.
     """

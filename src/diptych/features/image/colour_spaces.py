@@ -1,4 +1,4 @@
-"""sRGB into grey, CIE L*a*b*, HSV and a palette of 36 colours, as bytes: descriptors bin them, and bytes are fast."""
+"""Convert sRGB to grey, CIE L*a*b*, HSV and a palette of 36 colours, as bytes, which are fast to bin."""
 
 import cv2
 import numpy as np
@@ -13,22 +13,22 @@ LAB_ORIGIN: Floats = np.array([0.0, -128.0, -128.0])
 
 
 def grey(image: ImageArray) -> ImageArray:
-    """Luma as one byte a pixel, 0.299 R + 0.587 G + 0.114 B."""
+    """Convert to luma, one byte a pixel: 0.299 R + 0.587 G + 0.114 B."""
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
 
 
 def lab_bytes(image: ImageArray) -> ImageArray:
-    """CIE L*a*b* (white point D65) as bytes: `L* = 100/255 · byte`, `a* = byte − 128`, `b* = byte − 128`."""
+    """Convert to CIE L*a*b* (white point D65) as bytes: `L* = 100/255 · byte`, `a* = byte − 128`, `b* = byte − 128`."""
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2LAB), dtype=np.uint8)
 
 
 def hsv_bytes(image: ImageArray) -> ImageArray:
-    """HSV as bytes: hue in steps of 2° (0 to 179), saturation and value from 0 to 255."""
+    """Convert to HSV as bytes: hue in steps of 2° (0 to 179), saturation and value from 0 to 255."""
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2HSV), dtype=np.uint8)
 
 
 def look_up(image: ImageArray, tables: tuple[ImageArray, ...]) -> tuple[ImageArray, ...]:
-    """Send each channel's bytes through a table of 256 bytes of its own."""
+    """Map each channel's bytes by a table of 256 bytes of its own."""
     channels = cv2.split(image)
     return tuple(
         np.asarray(cv2.LUT(channel, table), dtype=np.uint8) for channel, table in zip(channels, tables, strict=True)
@@ -59,7 +59,7 @@ def _hue_table() -> ImageArray:
 
 
 def _from(threshold: float, worth: int) -> ImageArray:
-    """Worth for bytes that stand for the threshold or more, else 0."""
+    """Return a table: `worth` for bytes from the threshold upwards, else 0."""
     return (worth * (np.arange(256) >= threshold * 255)).astype(np.uint8)
 
 
@@ -68,7 +68,7 @@ _GREY_TABLES = (np.zeros(256, dtype=np.uint8), _from(PALE, 1), _grey_table())
 
 
 def palette_indices(image: ImageArray) -> ImageArray:
-    """The colour from 0 to 35 of every pixel.
+    """Return the colour of the palette, 0 to 35, of every pixel.
 
     Where value is under 0.2, black: 0. Else where saturation is under 0.2: greys 1 to 6 by value in steps of 0.1,
     and from 0.8 white: 7. Else `8 + 4 h + 2 s + v`: h is the hue among red, orange, yellow, green, cyan, blue and

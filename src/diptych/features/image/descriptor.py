@@ -1,4 +1,4 @@
-"""What descriptors that learn nothing have in common: settings are all there is to them."""
+"""The base class of image descriptors that learn nothing from items."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def check_image(image: ImageArray) -> ImageArray:
 
 
 class FixedDescriptor(ABC):
-    """A feature and its extractor in one: fitting it looks at nothing and gives it back.
+    """A feature that is its own extractor: fitting reads nothing and returns it.
 
     A subclass is a frozen dataclass of its settings, marked `@stateful`, with `blocks` and `describe`.
     """
@@ -47,7 +47,7 @@ class FixedDescriptor(ABC):
 
     @abstractmethod
     def describe(self, image: ImageArray) -> Singles:
-        """The row of one image."""
+        """Compute the row of one image."""
 
     def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> Self:
         """Return the descriptor itself; no item is drawn from the stream."""

@@ -1,4 +1,4 @@
-"""GIST: how strongly each part of a scene answers to gratings of each scale and orientation."""
+"""GIST: the response of each part of an image to Gabor filters of several scales and orientations."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,7 @@
-"""An image encoder in an ONNX file: what it takes and gives is read from its graph."""
+"""An image encoder in an ONNX file; the shape of its input and output is read from the graph."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
@@ -30,7 +30,7 @@ _TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}
 @stateful
 @dataclass(frozen=True)
 class PictureInput:
-    """The input of a graph that takes images.
+    """The input of a graph that takes images; saved pipelines hold this class by its name.
 
     Attributes:
         name: what the graph calls it.
@@ -49,14 +49,14 @@ class PictureInput:
     dtype: str
 
     def arrange(self, images: Singles) -> NDArray[Any]:
-        """Bring images × height × width × colours to the graph's layout, type and number, filling up with zeros."""
+        """Convert images × height × width × colours to the graph's layout, type and batch, padded with zeros."""
         missing = max(self.batch - len(images), 0)
         filled = np.pad(images, ((0, missing), (0, 0), (0, 0), (0, 0))) if missing else images
         ordered = filled.transpose(0, 3, 1, 2) if self.layout == "channels first" else filled
         return np.ascontiguousarray(ordered, dtype=self.dtype)
 
 
-def image_input(session: Any, side: int | None) -> PictureInput:  # noqa: ANN401
+def read_image_input(session: Any, side: int | None) -> PictureInput:  # noqa: ANN401
     """Find the one input, its layout and its size; `side` fills in what the graph leaves open (224 if not given).
 
     Raises:
@@ -67,10 +67,10 @@ def image_input(session: Any, side: int | None) -> PictureInput:  # noqa: ANN401
         raise ConfigError(
             f"the encoder has the inputs {[i.name for i in inputs]}; give a file with a single one, images."
         )
-    (entrance,) = inputs
-    shape = tuple(entrance.shape)
-    if entrance.type not in _TYPES:
-        raise ConfigError(f"the encoder's input is {entrance.type}; it must be one of {', '.join(_TYPES)}.")
+    (image_input,) = inputs
+    shape = tuple(image_input.shape)
+    if image_input.type not in _TYPES:
+        raise ConfigError(f"the encoder's input is {image_input.type}; it must be one of {', '.join(_TYPES)}.")
     if len(shape) != 4 or _CHANNELS not in (shape[1], shape[3]):
         raise ConfigError(
             f"the encoder's input has shape {shape}; it must have 4 axes with 3 colours as second or last."
@@ -78,7 +78,7 @@ def image_input(session: Any, side: int | None) -> PictureInput:  # noqa: ANN401
     layout: Layout = "channels first" if shape[1] == _CHANNELS else "channels last"
     height, width = (_length(axis, side) for axis in (shape[2:] if layout == "channels first" else shape[1:3]))
     batch = shape[0] if isinstance(shape[0], int) else 0
-    return PictureInput(entrance.name, layout, height, width, batch, _TYPES[entrance.type])
+    return PictureInput(image_input.name, layout, height, width, batch, _TYPES[image_input.type])
 
 
 def _length(axis: object, side: int | None) -> int:
@@ -90,7 +90,7 @@ def _length(axis: object, side: int | None) -> int:
 
 
 def output_name(session: Any, wanted: str | None) -> str:  # noqa: ANN401
-    """The output to read: the wanted one, or the first.
+    """Choose the output to read: the wanted one, or the first.
 
     Raises:
         ConfigError: when the graph has no output of that name.
@@ -102,7 +102,7 @@ def output_name(session: Any, wanted: str | None) -> str:  # noqa: ANN401
 
 
 def as_rows(output: NDArray[Any], layout: Layout) -> Singles:
-    """One row an image: as it is, or the mean over the image of maps (four axes in the layout of the input).
+    """Turn an output into one row an image: as it is, or for maps (four axes) the mean over the image.
 
     Raises:
         ConfigError: for any other number of axes.
@@ -122,7 +122,7 @@ class OnnxExtractor:
     Attributes:
         path: where the file lies; `dataclasses.replace(extractor, path=...)` follows a file that moved.
         sha256: what it must hash to.
-        entrance: name, layout and size of the graph's input.
+        image_input: name, layout and size of the graph's input.
         output: the name of the graph's output.
         dimension: the length of a row.
         mean: subtracted from each colour in [0, 1].
@@ -132,7 +132,7 @@ class OnnxExtractor:
 
     path: str
     sha256: str
-    entrance: PictureInput
+    image_input: PictureInput = field(metadata={"stored": "entrance"})
     output: str
     dimension: int
     mean: Colours
@@ -151,14 +151,14 @@ class OnnxExtractor:
 
     def __call__(self, items: Sequence[ImageArray]) -> Singles:
         """One row for each image."""
-        path, entrance = Path(self.path), self.entrance
+        path, image_input = Path(self.path), self.image_input
         session = _session(path, self.sha256, path.stat().st_mtime_ns if path.exists() else 0)
         scale, shift = 1 / (255 * np.array(self.std)), np.array(self.mean) / np.array(self.std)
         rows = [np.empty((0, self.dimension), dtype=np.float32)]
-        for batch in batches(items, entrance.batch or self.batch_size, entrance.height, entrance.width):
-            signal = entrance.arrange((batch * scale - shift).astype(np.float32))
-            (output,) = session.run([self.output], {entrance.name: signal})
-            rows.append(as_rows(output, entrance.layout)[: len(batch)])
+        for batch in batches(items, image_input.batch or self.batch_size, image_input.height, image_input.width):
+            signal = image_input.arrange((batch * scale - shift).astype(np.float32))
+            (output,) = session.run([self.output], {image_input.name: signal})
+            rows.append(as_rows(output, image_input.layout)[: len(batch)])
         return np.concatenate(rows)
 
 
@@ -200,10 +200,10 @@ class OnnxEncoder:
         path = Path(self.path)
         sha256 = file_hash(path)
         session = _session(path, sha256, path.stat().st_mtime_ns)
-        entrance, output = image_input(session, self.side), output_name(session, self.output)
-        black = entrance.arrange(np.zeros((1, entrance.height, entrance.width, 3), dtype=np.float32))
-        row = as_rows(session.run([output], {entrance.name: black})[0], entrance.layout)
-        return OnnxExtractor(self.path, sha256, entrance, output, row.shape[1], self.mean, self.std, self.batch_size)
+        image_input, output = read_image_input(session, self.side), output_name(session, self.output)
+        black = image_input.arrange(np.zeros((1, image_input.height, image_input.width, 3), dtype=np.float32))
+        row = as_rows(session.run([output], {image_input.name: black})[0], image_input.layout)
+        return OnnxExtractor(self.path, sha256, image_input, output, row.shape[1], self.mean, self.std, self.batch_size)
 
 
 @lru_cache(maxsize=2)

@@ -1,7 +1,7 @@
-"""An image encoder in a folder, as Optimum and open_clip export it; what it does to images is read from there."""
+"""An image encoder in a folder, as Optimum and open_clip export it, with its preprocessing."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ class FolderImageExtractor:
         path: where the graph lies; `dataclasses.replace(extractor, path=...)` follows a file that moved.
         sha256: what it must hash to, the weights beside it included.
         preprocessing: what is done to an image.
-        entrance: the name of the input that takes images.
+        image_input: the name of the input that takes images.
         dtype: the type of that input.
         output: the name of the output.
         dimension: the length of a row.
@@ -41,7 +41,7 @@ class FolderImageExtractor:
     path: str
     sha256: str
     preprocessing: Preprocessing
-    entrance: str
+    image_input: str = field(metadata={"stored": "entrance"})
     dtype: str
     output: str
     dimension: int
@@ -61,7 +61,7 @@ class FolderImageExtractor:
         session = open_graph(Path(self.path), self.sha256)
         rows = np.empty((len(items), self.dimension), dtype=np.float32)
         for row, item in zip(rows, items, strict=True):
-            row[:] = encode_image(session, self.entrance, self.dtype, self.output, self.preprocessing(item))
+            row[:] = encode_image(session, self.image_input, self.dtype, self.output, self.preprocessing(item))
         return unit(rows)
 
 
@@ -90,16 +90,16 @@ class FolderImageEncoder:
         graph, preprocessing = folder.graph("image"), read_preprocessing(folder)
         sha256 = graph_hash(graph)
         session = open_graph(graph, sha256)
-        entrance, dtype = _image_input(session, graph, preprocessing)
+        image_input, dtype = _image_input(session, graph, preprocessing)
         output = choose_output(session, graph, self.output, _OUTPUTS)
         black = np.zeros((preprocessing.height, preprocessing.width, 3), dtype=np.float32)
-        row = encode_image(session, entrance, dtype, output, black)
+        row = encode_image(session, image_input, dtype, output, black)
         if row.ndim != 1:
             raise ConfigError(
                 f"{graph}: the output '{output}' gives {row.ndim} axes for an image; name one that gives a row, such "
                 "as image_embeds, by ',output=NAME'."
             )
-        return FolderImageExtractor(str(graph.resolve()), sha256, preprocessing, entrance, dtype, output, len(row))
+        return FolderImageExtractor(str(graph.resolve()), sha256, preprocessing, image_input, dtype, output, len(row))
 
 
 def onnx_images(
@@ -110,7 +110,7 @@ def onnx_images(
     output: str | None = None,
     batch_size: int = 1,
 ) -> FolderImageEncoder | OnnxEncoder:
-    """An encoder of one's own: a folder says how images are prepared, of a single file these parameters do."""
+    """Make a feature of an exported encoder: a folder says how images are prepared; for a file the parameters do."""
     if not Path(path).is_dir():
         return OnnxEncoder(path, side, mean, std, output, batch_size)
     if (side, mean, std, batch_size) != (None, IMAGENET_MEAN, IMAGENET_STD, 1):
@@ -121,11 +121,11 @@ def onnx_images(
     return FolderImageEncoder(path, output)
 
 
-def encode_image(session: Any, entrance: str, dtype: str, output: str, values: Singles) -> Singles:  # noqa: ANN401
-    """Send one prepared image through a graph; a graph that reads texts too is given an empty one."""
-    inputs: dict[str, Any] = {entrance: np.ascontiguousarray(values.transpose(2, 0, 1)[None], dtype=dtype)}
+def encode_image(session: Any, image_input: str, dtype: str, output: str, values: Singles) -> Singles:  # noqa: ANN401
+    """Run a graph on one prepared image; a graph that reads texts too is given an empty one."""
+    inputs: dict[str, Any] = {image_input: np.ascontiguousarray(values.transpose(2, 0, 1)[None], dtype=dtype)}
     for other in session.get_inputs():
-        if other.name != entrance:
+        if other.name != image_input:
             shape = [axis if isinstance(axis, int) else 1 for axis in other.shape]
             inputs[other.name] = np.ones(shape, dtype=_INTEGERS[other.type])
     (rows,) = session.run([output], inputs)
@@ -140,11 +140,11 @@ def _image_input(session: Any, graph: Path, preprocessing: Preprocessing) -> tup
     others = [each for each in inputs if each not in taking]
     if len(taking) != 1 or any(each.type not in _INTEGERS for each in others):
         raise ConfigError(f"{graph} should take images of four axes, and nothing but texts beside; it takes {listed}.")
-    (entrance,) = taking
+    (image_input,) = taking
     wanted = (3, preprocessing.height, preprocessing.width)
-    fixed = entrance.shape[1:]
+    fixed = image_input.shape[1:]
     if any(isinstance(axis, int) and axis != want for axis, want in zip(fixed, wanted, strict=True)):
         raise ConfigError(
             f"{graph} takes images of shape {fixed}, but the files beside it prepare {list(wanted)}; export it again."
         )
-    return entrance.name, _TYPES[entrance.type]
+    return image_input.name, _TYPES[image_input.type]

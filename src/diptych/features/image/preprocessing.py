@@ -1,4 +1,4 @@
-"""What is done to an image before a pretrained encoder reads it."""
+"""Preprocessing of images for pretrained encoders."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 
 
 def batches(items: Sequence[ImageArray], size: int, height: int, width: int) -> Iterator[Singles]:
-    """Images resized to one size without keeping proportions: at most `size` × height × width × 3, 0 to 255.
+    """Resize images to one size without keeping proportions, in batches of at most `size`.
 
-    Bicubic, widened where the image shrinks so that every pixel counts.
+    A batch is images × height × width × 3, 0 to 255; bicubic, widened where images shrink so that every pixel counts.
     """
     for start in range(0, len(items), size):
         yield np.stack([_resized(check_image(item), height, width) for item in items[start : start + size]])
@@ -58,7 +58,7 @@ class Preprocessing:
     std: tuple[float, float, float]
 
     def __call__(self, image: ImageArray) -> Singles:
-        """An image as the encoder takes it: height × width × 3."""
+        """Convert an image to the encoder's input: height × width × 3."""
         whole = Image.fromarray(check_image(image))
         resampling = Image.Resampling[self.resample.upper()]
         if len(self.resize) == 2:
@@ -72,7 +72,7 @@ class Preprocessing:
         return np.asarray(values, dtype=np.float32)
 
     def _cropped(self, pixels: Singles) -> Singles:
-        """The middle of an image, black around it where it is smaller."""
+        """Cut out the middle of an image, padded with black where it is smaller."""
         missing = [max(0, wanted - have) for wanted, have in zip((self.height, self.width), pixels.shape, strict=False)]
         padded = np.pad(pixels, [*((gap // 2, gap - gap // 2) for gap in missing), (0, 0)])
         top, left = (padded.shape[0] - self.height) // 2, (padded.shape[1] - self.width) // 2
@@ -80,7 +80,7 @@ class Preprocessing:
 
 
 def read_preprocessing(folder: EncoderFolder) -> Preprocessing:
-    """Read what an encoder's own library does to images.
+    """Read the preprocessing from an encoder's folder.
 
     Raises:
         ConfigError: when no file says so, or says something that is not known here.

@@ -1,4 +1,4 @@
-"""Descriptors side by side, as papers use them, of images brought to one size."""
+"""Recipes of papers: descriptors side by side, of images scaled down to one size."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class _ShrunkStream:
 
 @dataclass(frozen=True)
 class Shrinking:
-    """A feature of images that are first brought to a longest side, both when it learns and when it describes.
+    """A feature of images that are first scaled down to a longest side, in fitting and in extraction.
 
     Attributes:
         feature: what describes the shrunk images.

@@ -1,4 +1,4 @@
-"""Edges and surfaces: an edge direction histogram and a wavelet texture."""
+"""Texture descriptors: an edge direction histogram and wavelet energies."""
 
 from dataclasses import dataclass
 from functools import lru_cache

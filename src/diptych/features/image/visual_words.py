@@ -72,7 +72,7 @@ def learn_words(sample: Singles, words: int, *, seed: int = 0) -> Singles:
 
 
 def nearest_words(descriptors: Singles, words: Singles) -> Integers:
-    """The index of each descriptor's nearest word: argmin |x − c|² = argmax (x·c − |c|²/2), a chunk at a time."""
+    """Find each descriptor's nearest word: argmin |x − c|² = argmax (x·c − |c|²/2), a chunk at a time."""
     half_norms = 0.5 * np.einsum("ij,ij->i", words, words)
     nearest = np.empty(len(descriptors), dtype=np.int64)
     for start in range(0, len(descriptors), _CHUNK):

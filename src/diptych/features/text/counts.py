@@ -43,7 +43,7 @@ class VocabularyRule:
     stop_words: StopWords = None
 
     def check(self) -> None:
-        """Refuse what makes no sense."""
+        """Raise a ConfigError for settings out of range."""
         if self.size < 1:
             raise ConfigError(f"the vocabulary's size is {self.size}; it must be 1 or more.")
         if not 0.0 < self.max_df <= 1.0:
@@ -111,7 +111,7 @@ class Vocabulary:
         return any(token in self._column for token in self._tokens(word))
 
     def count(self, texts: Sequence[str]) -> Sparse:
-        """How often each word stands in each text; other words are passed over."""
+        """Count each word of the vocabulary in each text; other words are passed over."""
         indices: list[int] = []
         counts: list[int] = []
         starts = [0]

@@ -1,4 +1,4 @@
-"""A text encoder in a folder, as Optimum and open_clip export it; its tokenizer and lengths are read from there."""
+"""A text encoder in a folder, as Optimum and open_clip export it, with its tokenizer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +79,7 @@ class FolderTextExtractor:
         return encode_passages(tokens, self.passages, encode, self.dimension)
 
     def encode_tokens(self, session: Any, passages: NDArray[np.int64]) -> Singles:  # noqa: ANN401
-        """Send passages of one length through the graph."""
+        """Run the graph on passages of one length."""
         ids, mask = self.rule.rows(passages)
         inputs: dict[str, NDArray[Any]] = {}
         for each in session.get_inputs():

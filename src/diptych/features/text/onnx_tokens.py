@@ -1,4 +1,4 @@
-"""The tokenizer of an exported text encoder: how texts become what its graph reads."""
+"""The tokenizer of an exported text encoder: texts become the graph's input."""
 
 from dataclasses import dataclass
 from functools import lru_cache

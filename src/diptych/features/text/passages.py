@@ -1,4 +1,4 @@
-"""Long texts by passages: windows of an encoder's length whose embeddings are averaged, so that nothing is cut off."""
+"""Passages of long texts: windows of an encoder's length whose embeddings are averaged, so that nothing is cut off."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Passages:
     most: int
 
     def check(self) -> None:
-        """Refuse what makes no sense."""
+        """Raise a ConfigError for settings that contradict each other."""
         if self.length < 1 or not 0 <= self.overlap < self.length or self.most < 1:
             raise ConfigError(
                 f"passages of {self.length} tokens, {self.overlap} of them shared, at most {self.most}; "
@@ -39,7 +39,7 @@ class Passages:
             )
 
     def of(self, tokens: Sequence[int]) -> list[Sequence[int]]:
-        """The passages of a text: all of one length, from its first token to its last."""
+        """Cut a text into passages: all of one length, from its first token to its last."""
         if len(tokens) <= self.length:
             return [tokens] if tokens else []
         needed = -(-(len(tokens) - self.overlap) // (self.length - self.overlap))
@@ -53,7 +53,7 @@ def encode_passages(
     """Embed texts by their tokens: the mean of the embeddings of their passages, brought to length one.
 
     Only passages of the same length pass through the encoder together, because padding would change last digits:
-    a row is the same in any company.
+    a row does not depend on the others.
 
     Args:
         texts: the tokens of each text; none give a row of zeros.
@@ -72,7 +72,7 @@ def encode_passages(
 
 
 def unit(rows: Singles) -> Singles:
-    """Rows brought to length one; rows of zeros stay."""
+    """Scale rows to length one; rows of zeros stay."""
     lengths = np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1, keepdims=True))
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 

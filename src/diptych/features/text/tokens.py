@@ -36,7 +36,7 @@ _IGNORED = re.compile(
 
 
 def tokenise(text: str, *, korean_pairs: bool = True) -> list[str]:
-    """The tokens of a text, in order.
+    """Cut a text into tokens, in order.
 
     A single cased letter or digit ("s" of "dog's", "l" of "l'arbre") says too little and is left out.
 
@@ -52,7 +52,7 @@ def tokenise(text: str, *, korean_pairs: bool = True) -> list[str]:
 
 
 def split(text: str, *, korean_pairs: bool = False) -> list[str]:
-    """The tokens of a normalised text, single letters and digits included."""
+    """Cut a normalised text into tokens, single letters and digits included."""
     runs, pieces, clusters = _patterns(korean_pairs)
     tokens: list[str] = []
     for run in runs.findall(text):
@@ -65,7 +65,7 @@ def split(text: str, *, korean_pairs: bool = False) -> list[str]:
 
 
 def normalise(text: str) -> str:
-    """One spelling for what reads the same: NFKC, no case, no invisible characters."""
+    """Normalise a text: NFKC, case folding, no invisible characters."""
     if text.isascii():
         return text.lower().replace("_", " ")
     folded = unicodedata.normalize("NFKC", text).casefold().replace("i\u0307", "i")  # the Turkish capital İ

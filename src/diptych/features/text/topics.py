@@ -28,7 +28,7 @@ def infer_topics(
     after M. Hoffman, D. Blei and F. Bach, "Online learning for latent Dirichlet allocation" (2010), algorithm 1.
 
     All texts that have not settled move together. Every sum runs over one text's words in their order, never
-    through a matrix product whose rounding depends on its size, so that a row is the same in any company.
+    through a matrix product whose rounding depends on its size, so that a row does not depend on the others.
 
     Args:
         counts: texts × words.
