@@ -94,3 +94,27 @@ def test_where_the_original_changed_or_is_gone_the_thumbnail_is_shown(own, own_i
 
 def test_adding_nothing_is_nothing(own) -> None:
     assert own.add([]) == 0 and own.remove([]) == 0
+
+
+def test_a_full_disk_after_an_item_was_removed_is_no_error(own, monkeypatch, caplog) -> None:
+    """What the caller asked for is done; an image that no item has is shown to nobody."""
+
+    def full(images):
+        raise DataError("the disk is full")
+
+    monkeypatch.setattr(own._current.store, "drop", full)
+    assert own.remove(["image:red-00"]) == 1
+    assert own.get("image:red-00") is None and own.thumbnail("image:red-00") is None
+    assert "the disk is full" in caplog.text
+
+
+def test_an_item_that_cannot_be_removed_is_still_found_by_its_words(own, monkeypatch) -> None:
+    def full(ids):
+        raise DataError("the disk is full")
+
+    before = found(own, QueryPart("text", "red"), into="text")
+    monkeypatch.setattr(own._current.index, "_delete", full)
+    with pytest.raises(DataError, match="the disk is full"):
+        own.remove(["text:red-00"])
+    assert own.get("text:red-00") is not None
+    assert found(own, QueryPart("text", "red"), into="text") == before

@@ -17,13 +17,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from diptych._core.errors import BackendUnavailableError, DataError
+from diptych._core.errors import DataError
 from diptych.data import Dataset, media_of
+from diptych.index.local.database import explained, open_database, transaction
 from diptych.media import MediaSource, reopen_source, thumbnail
 from diptych.search.raw_embedder import LARGEST_FILE, decoded
 
 FILE = "media.sqlite"
 _WAIT_S = 5.0
+_SUBJECT = "the images of the index"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pictures (
     id TEXT NOT NULL,
@@ -85,24 +87,21 @@ class MediaStore:
     def __init__(self, folder: Path, *, create: bool = False, writable: bool = True) -> None:
         if create:
             folder.mkdir(exist_ok=True)
-        address = f"{(folder / FILE).resolve().as_uri()}?mode={'rwc' if create else 'rw'}"
         self._lock = threading.Lock()
-        with _told():
-            self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_WAIT_S)
-            if not (create or writable):
-                self._connection.execute("PRAGMA query_only = 1")
-                return
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut, too
-            if create:
-                self._connection.execute(_TABLE)
-            self._connection.execute(_CHANGES)
+        read_only = not (create or writable)
+        self._connection = open_database(
+            folder / FILE, wait_s=_WAIT_S, read_only=read_only, create=create, what=_SUBJECT
+        )
+        if not read_only:
+            with _told():
+                for table in (_TABLE, _CHANGES) if create else (_CHANGES,):
+                    self._connection.execute(table)
 
     def put(self, images: Iterable[StoredImage], changes: Iterable[Change] = ()) -> None:
         """Keep images and list changes, all or none; an image that is there already is replaced."""
         rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in images]
         listed = [(change.id, change.text) for change in changes]
-        with _told(), self._lock, self._connection:
+        with _told(), self._lock, transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?, ?, ?)", rows)
             self._connection.executemany("INSERT OR REPLACE INTO changes (id, text) VALUES (?, ?)", listed)
 
@@ -140,7 +139,7 @@ class MediaStore:
 
     def drop(self, images: Sequence[tuple[str, str]]) -> None:
         """Forget images by id and hash."""
-        with _told(), self._lock, self._connection:
+        with _told(), self._lock, transaction(self._connection):
             self._connection.executemany("DELETE FROM pictures WHERE id = ? AND hash = ?", images)
 
     def close(self) -> None:
@@ -159,16 +158,8 @@ def _told() -> Iterator[None]:
     """Say what SQLite says in a sentence without a path."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise BackendUnavailableError("the images of the index are locked; try again in a moment.") from None
-        raise _damaged(error) from None
     except sqlite3.Error as error:
-        raise _damaged(error) from None
-
-
-def _damaged(error: sqlite3.Error) -> DataError:
-    return DataError(f"the images of the index cannot be read or written ({error}).")
+        raise explained(error, _SUBJECT, _WAIT_S) from None
 
 
 class Originals:

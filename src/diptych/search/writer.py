@@ -1,5 +1,6 @@
 """Add new texts and images to an index, and take items out of it."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diptych._core.arrays import Features
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.features import clean_text
 from diptych.index import EmbedderId, Index
 from diptych.index.contract import already_there
@@ -22,6 +23,8 @@ from diptych.search.texts import Texts
 
 _TOGETHER = 16
 """Items that are decoded before they are embedded: pixels take a hundred times the memory of a file."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +95,16 @@ class IndexWriter:
         present = [item.id for item in self.index.get(ids) if item is not None]
         images = self._images(present)
         self.store.put((), map(Change, present))
-        done = self.index.delete(ids)
-        self._delete_texts(ids)
-        self.store.drop(images)
+        try:
+            self._delete_texts(present)
+            done = self.index.delete(ids)
+        except BaseException:
+            self._match_texts(present)
+            raise
+        try:
+            self.store.drop(images)
+        except DiptychError as error:  # on a full disk: nobody is shown an image that no item has
+            _log.warning("The images of removed items could not be deleted: %s", error)
         return done
 
     def _embedded(self, entries: Sequence["_Entry"]) -> Sequence["_Entry"]:

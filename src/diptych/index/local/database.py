@@ -84,7 +84,9 @@ class State(NamedTuple):
     derived: str
 
 
-def open_database(path: Path, *, wait_s: float, read_only: bool = False, create: bool = False) -> sqlite3.Connection:
+def open_database(
+    path: Path, *, wait_s: float, read_only: bool = False, create: bool = False, what: str = ""
+) -> sqlite3.Connection:
     """Open a SQLite file by the rules of every one that Diptych writes.
 
     What is committed survives a power cut. The file keeps a write-ahead log, so that readers never wait for a writer,
@@ -96,20 +98,22 @@ def open_database(path: Path, *, wait_s: float, read_only: bool = False, create:
         wait_s: how long a change waits for another process that writes.
         read_only: refuse changes.
         create: make the file if it is not there.
+        what: how errors name it; by its path if empty.
     """
     address = f"{path.resolve().as_uri()}?mode={'rwc' if create else 'rw'}"
     try:
         connection = sqlite3.connect(address, uri=True, timeout=wait_s, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
-        raise _unreadable(path, error) from None
+        raise explained(error, what or str(path)) from None
     try:
-        if not read_only and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        if read_only:
+            connection.execute("PRAGMA query_only = 1")
+        else:
             connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA query_only = {int(read_only)}")
+            connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error as error:
         connection.close()
-        raise _unreadable(path, error) from None
+        raise explained(error, what or str(path)) from None
     return connection
 
 
@@ -140,7 +144,7 @@ def explained(error: sqlite3.Error, what: str, wait_s: float = 0.0) -> DiptychEr
     if number in _UNAVAILABLE:
         waited = f" (more than {wait_s:g} s)" if wait_s and number in _LOCKED else ""
         return BackendUnavailableError(f"{what} cannot be used now: {_UNAVAILABLE[number]}{waited}; try again later.")
-    return DataError(f"{what} is damaged or cannot be read ({error}); run `diptych verify`, or restore a backup.")
+    return DataError(f"{what} cannot be read or written ({error}); run `diptych verify`, or restore a backup.")
 
 
 def write_tables(folder: Path, identity: Identity, settings: Settings) -> None:
