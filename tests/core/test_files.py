@@ -1,6 +1,9 @@
+import errno
 import io
 import json
+import os
 import re
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -9,7 +12,15 @@ import pytest
 
 from diptych._core import files
 from diptych._core.errors import DataError
-from diptych._core.files import atomic_file, atomic_folder, read_json, write_json, write_npy, write_text
+from diptych._core.files import (
+    atomic_file,
+    atomic_folder,
+    explained_writes,
+    read_json,
+    write_json,
+    write_npy,
+    write_text,
+)
 
 
 def everything_in(folder: Path) -> list[str]:
@@ -194,3 +205,22 @@ def test_a_crash_between_two_renames_is_mended_where_folders_cannot_be_exchanged
         (folder / "a").write_text("new")
     assert (target / "a").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "x/y"), "the disk of made is full; make room or choose"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "the disk of made is full"),
+        (OSError("23587 requested and 992 written"), "the disk of made is full"),
+        (shutil.Error([("a", "b", f"[Errno 28] {os.strerror(errno.ENOSPC)}: 'a'")]), "the disk of made is full"),
+        (
+            OSError(errno.EROFS, "Read-only file system", "x/y"),
+            r"made cannot be written \(Read-only file system for x/y",
+        ),
+        (OSError("odd"), r"made cannot be written \(odd\); mend that or choose another folder, then try again\.$"),
+    ],
+)
+def test_errors_of_writing_become_one_sentence(error, message):
+    with pytest.raises(DataError, match=message), explained_writes(Path("made"), "try again"):
+        raise error

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from diptych._core.errors import DataError
 from diptych.data import Dataset, ModalityRows, write_dataset, writing
-from diptych.data.writing import check_rows
+from diptych.data.modality import check_rows
 
 
 def test_the_folder_holds_four_kinds_of_files(tmp_path, make_draft):

@@ -1,6 +1,9 @@
 """Interrupted work goes on where it was, and the result does not show it."""
 
+import errno
 import json
+import os
+import stat
 from dataclasses import replace
 
 import pytest
@@ -109,3 +112,59 @@ def test_half_a_shard_is_none(options, tmp_path, folder_content) -> None:
     (shards / ".image-000002.npz.abc.npz").write_bytes(b"PK half")
     ingest(options)
     assert folder_content(options.out) == folder_content(tmp_path / "undisturbed")
+
+
+class FullDisk:
+    """Lets so many files be written, and has no room for the next."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.room = 0
+        self._written = os.fsync
+        monkeypatch.setattr(os, "fsync", self)
+
+    def __call__(self, descriptor) -> None:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            if self.room == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self.room -= 1
+        self._written(descriptor)
+
+
+def test_a_full_disk_ends_in_one_sentence_and_the_same_call_goes_on(
+    options, tmp_path, folder_content, monkeypatch
+) -> None:
+    undisturbed = replace(options, out=tmp_path / "undisturbed", name="made")
+    ingest(undisturbed)
+    disk = FullDisk(monkeypatch)
+    messages = set()
+    for room in range(100):
+        disk.room = room
+        try:
+            made = ingest(options)
+            break
+        except DataError as error:
+            messages.add(str(error))
+            assert not options.out.exists()
+    assert made.resumed and room > 5
+    assert messages == {
+        f"the disk of {options.out} is full; make room or choose another folder, then run the same command again, "
+        "which goes on from here."
+    }
+    assert folder_content(options.out) == folder_content(undisturbed.out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made", "raw", "undisturbed"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(options, monkeypatch) -> None:
+    def refused(path, *_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr("diptych.ingest.workers.write_shard", refused)
+    with pytest.raises(DataError, match=r"made cannot be written \(Permission denied for .*image-000000.npz\); mend"):
+        ingest(options)
+
+
+def test_broken_notes_of_earlier_work_start_anew(options, tmp_path) -> None:
+    with pytest.raises(StopError):
+        ingest(options, progress=stop_after("image features", 4))
+    (tmp_path / ".made.ingest" / "inputs.json").write_text("{")
+    assert not ingest(options).resumed

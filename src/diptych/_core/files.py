@@ -16,6 +16,8 @@ import numpy as np
 from diptych._core.arrays import Singles
 from diptych._core.errors import DataError
 
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+
 
 def default_cache_root() -> Path:
     """Return `$DIPTYCH_CACHE`, or `~/.cache/diptych` where it is not set."""
@@ -27,6 +29,37 @@ def refuse_existing(target: Path, *, overwrite: bool) -> None:
     """Raise before any work is done if `target` is there and may not be replaced."""
     if target.exists() and not overwrite:
         raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
+
+
+@contextmanager
+def explained_writes(target: Path, then: str) -> Iterator[None]:
+    """Turn an error of writing into one sentence that names the target and says what to do.
+
+    Args:
+        target: the file or folder that the block makes.
+        then: what to do once the cause is gone, as in "run the same command again".
+
+    Raises:
+        DataError: for every `OSError` of the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        if _is_disk_full(error):
+            raise DataError(f"the disk of {target} is full; make room or choose another folder, then {then}.") from None
+        reason = error.strerror or str(error)
+        place = f" for {error.filename}" if error.filename and error.strerror else ""
+        raise DataError(
+            f"{target} cannot be written ({reason}{place}); mend that or choose another folder, then {then}."
+        ) from None
+
+
+def _is_disk_full(error: OSError) -> bool:
+    """Whether an error means that there is no room: NumPy and shutil tell so in words alone."""
+    if error.errno in _DISK_FULL:
+        return True
+    words = str(error)
+    return error.errno is None and (os.strerror(errno.ENOSPC) in words or "requested and" in words)
 
 
 def _sync(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from diptych._core.errors import ConfigError, DataError
-from diptych._core.files import atomic_file, read_json, write_json, write_text
+from diptych._core.files import atomic_file, explained_writes, read_json, write_json, write_text
 from diptych._core.processes import end_pool, interrupts_held_back, settle_worker
 from diptych._core.progress import Progress, silent
 from diptych.data.emoji_catalogue import (
@@ -95,14 +95,15 @@ def make_emoji(
     family = families(emoji)
     splits = split_families(emoji, family, seed)
     recipe = {"sample": "emoji", "size": size, "languages": list(languages), "seed": seed, "limit": limit}
-    _claim(folder, recipe | {"packages": {name: version(name) for name in DISTRIBUTIONS}})
-    write_text(folder / ATTRIBUTION_FILE, attribution(size))
-    write_text(folder / "LICENSE", licence())
-    drawn = draw({one.code: one.drawing for one in emoji}, folder / IMAGES_FOLDER, size, workers, progress)
     lines = [json.dumps(_row(*each), ensure_ascii=False) for each in zip(emoji, family, splits, strict=True)]
     table = "\n".join(lines) + "\n"
-    if not (folder / PAIRS_FILE).exists() or (folder / PAIRS_FILE).read_text(encoding="utf-8") != table:
-        write_text(folder / PAIRS_FILE, table)
+    with explained_writes(folder, "run the same command again, which goes on from here"):
+        _claim(folder, recipe | {"packages": {name: version(name) for name in DISTRIBUTIONS}})
+        write_text(folder / ATTRIBUTION_FILE, attribution(size))
+        write_text(folder / "LICENSE", licence())
+        drawn = draw({one.code: one.drawing for one in emoji}, folder / IMAGES_FOLDER, size, workers, progress)
+        if not (folder / PAIRS_FILE).exists() or (folder / PAIRS_FILE).read_text(encoding="utf-8") != table:
+            write_text(folder / PAIRS_FILE, table)
     return EmojiSample(folder, len(emoji), drawn)
 
 

@@ -13,9 +13,9 @@ from diptych._core.arrays import Booleans, Features, Integers
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset import Dataset
 from diptych.data.labels import label_cell, read_labels
-from diptych.data.modality import Kind, ModalityRows, guess_kind
+from diptych.data.modality import Kind, ModalityRows, check_rows, guess_kind
 from diptych.data.splits import Column, read_split_words, split_documents
-from diptych.data.writing import Draft, check_draft, check_rows, write_dataset
+from diptych.data.writing import Draft, check_draft, write_dataset
 
 Arrays = Mapping[str, Any]
 """Rows by modality: NumPy arrays, SciPy sparse matrices, pandas DataFrames or lists of rows."""

@@ -9,22 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import scipy.sparse as sp
 
 from diptych._core.arrays import Features
 from diptych._core.errors import DataError
-from diptych._core.files import atomic_folder, refuse_existing, write_json
+from diptych._core.files import atomic_folder, explained_writes, refuse_existing, write_json
 from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, Dataset, fingerprint_of
 from diptych.data.fingerprint import hash_features, hash_records
 from diptych.data.labels import label_cell, read_labels
-from diptych.data.modality import Modality, ModalityRows, kind_blocks, to_stored, write_rows
+from diptych.data.modality import Modality, ModalityRows, check_rows, to_stored, write_rows
 from diptych.data.splits import SPLITS
 
 Label = str | int | Sequence[str] | Sequence[int] | None
 """One class name or number, several, or none; whatever a list or an array holds."""
-
-_CHUNK_ROWS = 8192
-_LARGEST_COUNT = np.float64(np.iinfo(np.int32).max)  # counts are stored as int32
 
 
 @dataclass(frozen=True)
@@ -70,17 +66,25 @@ def write_dataset(folder: str | Path, draft: Draft, *, overwrite: bool = False) 
         DataError: naming file, row and fix; nothing is left behind.
     """
     check_target(folder, overwrite=overwrite)
+    with explained_writes(Path(folder), "try again"):
+        return write_draft(Path(folder), draft, overwrite=overwrite)
+
+
+def write_draft(folder: Path, draft: Draft, *, overwrite: bool = False) -> Dataset:
+    """Check a draft, write it as a folder that may be written, and open it.
+
+    Raises:
+        DataError: naming file, row and fix; nothing is left behind.
+        OSError: when it cannot be written; nothing is left behind.
+    """
     checked = check_draft(draft)
-    try:
-        with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
-            for name, spec in checked.head["modalities"].items():
-                write_rows(temporary, Modality(name=name, **spec), checked.rows[name])
-            pq.write_table(checked.items, temporary / "items.parquet")
-            for name, attached in draft.attachments.items():
-                (shutil.copytree if attached.is_dir() else shutil.copyfile)(attached, temporary / name)
-            write_json(temporary / "dataset.json", checked.head)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written ({error}); choose another folder or make room.") from None
+    with atomic_folder(folder, overwrite=overwrite) as temporary:
+        for name, spec in checked.head["modalities"].items():
+            write_rows(temporary, Modality(name=name, **spec), checked.rows[name])
+        pq.write_table(checked.items, temporary / "items.parquet")
+        for name, attached in draft.attachments.items():
+            (shutil.copytree if attached.is_dir() else shutil.copyfile)(attached, temporary / name)
+        write_json(temporary / "dataset.json", checked.head)
     return Dataset.open(folder)
 
 
@@ -194,68 +198,6 @@ def _items_table(draft: Draft, label_sets: Sequence[Sequence[str]]) -> pa.Table:
     if uneven:
         raise DataError(f"{draft.origin}: column '{uneven[0]}' has {len(columns[uneven[0]])} values for {count} items.")
     return pa.table(columns)
-
-
-def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
-    """Refuse a modality of the wrong shape, with non-finite values, or with impossible counts."""
-    values, origin = rows.values, rows.origin
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise DataError(
-            f"{origin}: '{name}' has shape {values.shape}; it needs one row per item and at least one column."
-        )
-    try:
-        blocks = kind_blocks(rows.kind, values.shape[1])
-    except DataError as error:
-        raise DataError(f"{origin}: modality '{name}': {error}") from None
-    present = np.arange(len(ids)) if rows.present is None else np.flatnonzero(rows.present)
-    if rows.present is not None and len(rows.present) != len(ids):
-        raise DataError(
-            f"{origin}: '{name}' says for {len(rows.present)} items whether they have it; there are {len(ids)}."
-        )
-    if values.shape[0] != len(present):
-        raise DataError(
-            f"{origin}: '{name}' has {values.shape[0]} rows but {len(present)} items have this modality; "
-            "give exactly one row for each."
-        )
-    if not len(present):
-        raise DataError(f"{origin}: no item has '{name}'; leave the modality out.")
-    for start in range(0, values.shape[0], _CHUNK_ROWS):
-        chunk = values[start : start + _CHUNK_ROWS]
-        for block in blocks:
-            part = chunk if len(blocks) == 1 else chunk[:, block.start : block.stop]
-            wrong = _first_wrong(part, counts=block.kind == "counts")
-            if wrong is None:
-                continue
-            row, column, problem = wrong
-            position = int(present[start + row])
-            raise DataError(
-                f"{origin}: row {position} (item '{ids[position]}'), column {block.start + column} of '{name}' "
-                f"{problem}."
-            )
-
-
-def _first_wrong(chunk: np.ndarray | sp.csr_array, *, counts: bool) -> tuple[int, int, str] | None:
-    """The first offending entry of a chunk of rows: row, column and what is wrong with it."""
-    entries = chunk if isinstance(chunk, np.ndarray) else chunk.data
-    if entries.dtype.kind not in "buif":
-        return 0, 0, f"is of type {entries.dtype}; features must be real numbers"
-    problems = [(~np.isfinite(entries), "is {}: replace it, or leave the item's whole row of this modality out")]
-    if counts:
-        problems += [
-            (entries < 0, "is {}: a count cannot be negative; import it as dense instead"),
-            (entries != np.floor(entries), "is {}: a count must be a whole number; import it as dense instead"),
-            (entries > _LARGEST_COUNT, "is {}: that is beyond the largest count kept; import it as dense instead"),
-        ]
-    for mask, sentence in problems:
-        if mask.any():
-            first = int(np.argmax(mask))
-            if isinstance(chunk, np.ndarray):
-                row, column = (int(i) for i in np.unravel_index(first, chunk.shape))
-            else:
-                row = int(np.searchsorted(chunk.indptr, first, side="right")) - 1
-                column = int(chunk.indices[first])
-            return row, column, sentence.format(entries.reshape(-1)[first])
-    return None
 
 
 def check_items(

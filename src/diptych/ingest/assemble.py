@@ -12,9 +12,10 @@ import numpy as np
 from diptych._core.arrays import Booleans, Features, Integers
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, write_json
-from diptych.data import Dataset, Draft, ModalityRows, write_dataset
+from diptych.data import Dataset, Draft, ModalityRows
 from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.data.tables import Problem, ProblemKind
+from diptych.data.writing import write_draft
 from diptych.features import Pipeline
 from diptych.features.contract import width
 from diptych.ingest.describe import stacked
@@ -106,7 +107,7 @@ def assemble(
     )
     finished = work.path / "dataset"
     shutil.rmtree(finished, ignore_errors=True)  # what a kill left of it
-    return _publish(write_dataset(finished, draft), plan), report
+    return _publish(write_draft(finished, draft), plan), report
 
 
 def _documents(plan: Plan, marked: Booleans) -> int:
@@ -148,6 +149,7 @@ def _rows(pipeline: Pipeline, outcome: _Outcome, work: WorkFolder) -> Features:
     path = work.path / f"{outcome.units.modality}.npy"
     shape = len(wanted), width(extractor.blocks)
     rows = np.lib.format.open_memmap(path, "w+", np.dtype("<f4"), shape)
+    _allocate(path)
     order = np.argsort(wanted, kind="stable")
     at = 0
     for task in outcome.units.tasks():
@@ -160,6 +162,13 @@ def _rows(pipeline: Pipeline, outcome: _Outcome, work: WorkFolder) -> Features:
     rows.flush()
     del rows
     return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+
+
+def _allocate(path: Path) -> None:
+    """Claim a file's room on the disk: a full one is an error now rather than a signal that kills the process later."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _counts(outcome: _Outcome, wanted: Integers, work: WorkFolder) -> Features:

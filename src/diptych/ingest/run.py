@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from diptych._core.errors import ConfigError, DataError
+from diptych._core.files import explained_writes
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
 from diptych.features import load_pipeline, save_pipeline
@@ -61,7 +62,10 @@ def ingest(
     if refused and options.on_broken == "fatal":
         raise DataError(f"{refused[0]}; mend it, or pass --on-broken skip.")
     given = None if options.pipeline is None else load_pipeline(find_pipeline(options.pipeline))
-    with work_folder(plan, None if given is None else given.fingerprint) as work:
+    with (
+        explained_writes(options.out, "run the same command again, which goes on from here"),
+        work_folder(plan, None if given is None else given.fingerprint) as work,
+    ):
         if given is not None and not work.pipeline.exists():
             save_pipeline(given, work.pipeline)
         pipeline = fit_features(plan, work.pipeline, progress)
