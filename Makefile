@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-EXTRAS := deep,tensorboard,images,efficientnet,text,wordllama,multilingual,onnx,search,serve,milvus,pgvector,demo,peers,dev,docs
+EXTRAS := all,peers,dev,docs
 
 .PHONY: setup demo test test-slow check bench quality docs clean chromium
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diptych._core.arrays import Booleans, Floats
-from diptych._core.drawing import COLOURS
+from diptych._core.drawing import COLOURS, new_figure
 from diptych.search.calibration import Calibration
 from diptych.search.pairs import Pairs, Side, itself
 from diptych.search.probabilities import ProbabilityMap
@@ -79,8 +79,6 @@ _SERIES = {"all_pairs": "all pairs", f"top_{TOP}": f"the best {TOP} results"}
 
 def draw_reliability(calibration: Calibration) -> "Figure":
     """Draw the curves of all directions that were judged; a marker's area is the share of pairs in its bin."""
-    from matplotlib.figure import Figure
-
     curves = {
         _title(each.purpose, query, gallery): facts["test"]
         for each in calibration.each()
@@ -88,7 +86,7 @@ def draw_reliability(calibration: Calibration) -> "Figure":
         if "test" in facts
     }
     rows = -(-len(curves) // _ACROSS)
-    figure = Figure(figsize=(2.6 * _ACROSS, 2.7 * rows + 0.5), layout="constrained")
+    figure = new_figure(figsize=(2.6 * _ACROSS, 2.7 * rows + 0.5), layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(curves) :]:
         axes.set_visible(False)

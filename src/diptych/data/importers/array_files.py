@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from diptych._core.arrays import Features
 from diptych._core.errors import DataError
+from diptych._core.optional import optional_package
 
 _STARTS = (b"\x93NUMPY", b"PK")
 _SPARSE_KEYS = {"format", "shape"}
@@ -143,13 +144,12 @@ def _load_sparse(handle: IO[bytes]) -> sp.csr_array:
 
 def load_mat(reference: Reference) -> Features | list[Any]:
     """Read one variable of a MATLAB file, old or v7.3: an array, a sparse matrix, or a list of strings."""
-    from pymatreader import read_mat, whosmat
-
+    matlab = optional_package("pymatreader", "reading MATLAB files", "matlab")
     path = reference.path
     try:
-        shapes = {name: shape for name, shape, _ in whosmat(path)}
+        shapes = {name: shape for name, shape, _ in matlab.whosmat(path)}
         name = _chosen_variable(reference, sorted(shapes))
-        value = read_mat(path, variable_names=[name])[name]
+        value = matlab.read_mat(path, variable_names=[name])[name]
         if isinstance(value, sp.csc_array | sp.csc_matrix):
             value.check_format(full_check=True)  # a damaged index would make SciPy read foreign memory
     except DataError:
