@@ -184,7 +184,7 @@ from diptych.features.image.descriptor import FixedDescriptor
 
 @stateful
 @dataclass(frozen=True)
-class Brightness(FixedDescriptor):
+class PluginBrightness(FixedDescriptor):
     levels: int = 4
 
     @property
@@ -210,7 +210,7 @@ def plugin(tmp_path, monkeypatch) -> None:
     """An installed package with a descriptor of its own."""
     (tmp_path / "brightness_plugin.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
-    announce(monkeypatch, **{"image.brightness": "brightness_plugin:Brightness"})
+    announce(monkeypatch, **{"image.brightness": "brightness_plugin:PluginBrightness"})
 
 
 def test_installed_packages_add_features(plugin, tmp_path) -> None:
@@ -236,7 +236,7 @@ def test_installed_packages_do_not_replace_features(monkeypatch) -> None:
 
 
 def test_an_entry_point_of_no_media_type_is_passed_over(monkeypatch, caplog) -> None:
-    announce(monkeypatch, brightness="brightness_plugin:Brightness")
+    announce(monkeypatch, brightness="brightness_plugin:PluginBrightness")
     assert "brightness" not in feature_names("image")
     assert "'brightness' of diptych.features is no feature; call it image.NAME or text.NAME" in caplog.text
 
