@@ -9,8 +9,7 @@ from typing import Any
 from diptych._core.errors import ConfigError, DiptychError
 from diptych.data import SPLITS, Dataset, Protocol
 from diptych.methods import registry
-from diptych.methods.base import Method
-from diptych.methods.estimator import check_names
+from diptych.methods.base import Method, check_names
 from diptych.methods.registry import PROFILES
 
 _PROTOCOL_TYPES: dict[str, tuple[type, ...]] = {

@@ -14,8 +14,7 @@ from diptych._core.state import pack, unpack
 from diptych._core.state_folder import FolderFormat, hash_state, to_weights, versions
 from diptych.data.dataset import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline
-from diptych.methods.base import Method
-from diptych.methods.estimator import check_names
+from diptych.methods.base import Method, check_names
 from diptych.methods.exported import is_exported, load_exported
 from diptych.methods.registry import create, method_class, name_of
 

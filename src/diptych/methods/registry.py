@@ -8,8 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from diptych._core.errors import ConfigError
-from diptych.methods.base import Method
-from diptych.methods.estimator import check_names
+from diptych.methods.base import Method, check_names
 
 
 @dataclass(frozen=True)

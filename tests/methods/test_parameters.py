@@ -3,7 +3,7 @@
 import pytest
 
 from diptych._core.errors import ConfigError
-from diptych.methods.estimator import Parametrised
+from diptych.methods.base import Parametrised
 
 
 class Toy(Parametrised):
