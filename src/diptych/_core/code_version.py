@@ -2,7 +2,7 @@
 
 import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,23 +16,38 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def code_version(module: str) -> str:
     """Hash a module's code and that of every part of this package it imports, directly or not.
 
-    Comments, docstrings and layout do not count: they change no result.
+    Comments, docstrings and layout do not count, nor does where a module lies and what it is called: none of them
+    changes a result, so that an edited comment or a moved file discards nothing that was trained.
     """
+    sources = {source for name in _closure(module) if (source := _source(name)) is not None}
     digest = hashlib.blake2b(digest_size=16)
-    for name in sorted(_closure(module)):
-        source = _source(name)
-        if source is not None:
-            digest.update(name.encode() + b"\0" + _code(source).encode())
+    for code in sorted(_code(source, _content) for source in sources):
+        digest.update(code.encode() + b"\0")
     return digest.hexdigest()
 
 
-def _code(source: Path) -> str:
-    """A file's syntax tree without its docstrings."""
+def _code(source: Path, named: Callable[[str], str]) -> str:
+    """A file's syntax tree without its docstrings; modules of this package that it imports are called by `named`."""
     tree = ast.parse(source.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
+        elif isinstance(node, ast.ImportFrom) and _is_own(node.module):
+            node.module = named(node.module or "")
     return ast.dump(tree)
+
+
+@cache
+def _content(module: str) -> str:
+    """What a module is called in the code of another one: the hash of what it holds, so that its name is free."""
+    source = _source(module)
+    if source is None:
+        return module
+    return hashlib.blake2b(_code(source, lambda _: "").encode(), digest_size=16).hexdigest()
+
+
+def _is_own(module: str | None) -> bool:
+    return (module or "").split(".")[0] == _PACKAGE
 
 
 def _closure(module: str) -> set[str]:
@@ -60,7 +75,7 @@ def _imports(module: str) -> Iterator[str]:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         else:
             continue
-        yield from (name for name in names if name.split(".")[0] == _PACKAGE and _source(name) is not None)
+        yield from (name for name in names if _is_own(name) and _source(name) is not None)
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.errors import ConfigError
@@ -23,15 +23,8 @@ from diptych.methods.auto_candidates import (
     shares_a_space,
 )
 from diptych.methods.base import Method
-from diptych.methods.registry import create
 from diptych.methods.semantic.posteriors import STRENGTH_GRID, STRENGTH_UNCHOSEN
 from diptych.methods.training_inputs import lacks_labels, without_labels
-
-if TYPE_CHECKING:  # what a fit depends on is read from the imports: see `diptych._core.code_version`
-    from diptych.methods.baselines import Identity
-    from diptych.methods.deep.cdmlmr import CDMLMR
-    from diptych.methods.linear.cca import CCA
-    from diptych.methods.semantic.matching import SemanticMatching
 
 
 class Auto(Method):
@@ -62,7 +55,7 @@ class Auto(Method):
     stochastic: ClassVar[bool] = True
     citation: ClassVar[str] = "That of the method it chooses."
 
-    method_: "CDMLMR | CCA | Identity | SemanticMatching | Method"
+    method_: Method
 
     def __init__(
         self,
@@ -127,7 +120,8 @@ class Auto(Method):
     def _tried(self, candidate: Candidate, data: TrainingData, found: Situation, progress: Progress) -> Trial:
         """Fit a candidate and let validation speak of it."""
         seen = data if candidate.labels else without_labels(data)
-        method = create(candidate.method, **self._params(candidate, found))
+        method = _class_of(candidate)(**self._params(candidate, found))
+        method.registry_name = candidate.method
         method.pipeline_folder = self.pipeline_folder
         method.record_ = copy.deepcopy(self.record_)
         method.record_["saw"] = method.saw(Protocol(**self.record_["protocol"]), seen)
@@ -179,3 +173,22 @@ class Auto(Method):
 
     def _embed(self, modality: str, rows: Features) -> Floats | Singles:
         return self.method_._embed(modality, rows)
+
+
+def _class_of(candidate: Candidate) -> type[Method]:
+    """The class of a candidate, imported by a statement: `code_version` reads from these what a fit depends on."""
+    if candidate.method == "cdmlmr":
+        from diptych.methods.deep.cdmlmr import CDMLMR
+
+        return CDMLMR
+    if candidate.method == "cca":
+        from diptych.methods.linear.cca import CCA
+
+        return CCA
+    if candidate.method == "sm":
+        from diptych.methods.semantic.matching import SemanticMatching
+
+        return SemanticMatching
+    from diptych.methods.baselines import Identity
+
+    return Identity
