@@ -186,6 +186,11 @@ def test_only_the_first_process_has_a_cache_and_all_follow_it(pair):
 
 
 @pytest.mark.slow
+def test_those_who_leave_leave_no_threads_that_could_abort_them_at_the_end(pair):
+    assert [(pair.folder / f"threads-{rank}").read_text() for rank in (0, 1)] == ["", ""]
+
+
+@pytest.mark.slow
 def test_a_process_without_rows_still_counts(tmp_path):
     run_together(few_rows, 3, free_port(), tmp_path)
     expected = first_gradients(4)

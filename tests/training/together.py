@@ -163,6 +163,9 @@ def _enter(rank: int, scenario: Callable[[World, Path], None], size: int, port: 
     os.environ.update({name: str(value) for name, value in places.items()})
     with joined() as world:
         scenario(world, folder)
+    threads = Path("/proc/self/task").glob("*/comm")
+    left = [name for place in threads if (name := place.read_text().strip()).startswith(("pt_gloo", "gloo"))]
+    (folder / f"threads-{rank}").write_text(" ".join(left))
 
 
 def run_together(scenario: Callable[[World, Path], None], size: int, port: int, folder: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # before there is a group: see `joined`
 from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -139,6 +140,10 @@ def joined() -> Iterator[World]:
 
     Tensors on the CPU travel by gloo and those on CUDA devices by nccl; "cuda" means the device of this process's
     LOCAL_RANK. After a failure nobody waits for the others: the process is expected to end.
+
+    Leaving joins gloo's threads, provided that nothing else holds the group. `torch.distributed.nn` takes the group as
+    a default argument when it is imported, which DistributedDataParallel does at first use: imported after joining, it
+    would hold the group to the end of the process, where a thread of gloo that still frees a tensor aborts it.
     """
     backend = "gloo"
     if torch.cuda.is_available() and dist.is_nccl_available():
