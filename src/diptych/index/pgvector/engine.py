@@ -84,27 +84,31 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
     """
     settings = Settings.from_options(options, engine="the engine pgvector", besides=("url",))
     name = stored_name(place)
-    with closing(_connections(url)) as connections, connections.transaction() as connection:
+    with closing(Connections(_checked(url))) as connections, connections.transaction(limited=False) as connection:
         table.make_table(connection, name, identity, settings)
     return PgvectorIndex(place, url)
 
 
-def open(place: Path | str, *, url: str = "") -> "PgvectorIndex":
+def open(
+    place: Path | str, *, url: str = "", time_limit_s: float | None = 30.0, wait_s: float = 5.0
+) -> "PgvectorIndex":
     """Open an index that exists.
 
     Args:
         place: the name of the index.
         url: the address of the database.
+        time_limit_s: how long a query may take before it is cancelled; None for no limit.
+        wait_s: how long a change waits for others that change the same items.
     """
-    return PgvectorIndex(place, url)
+    return PgvectorIndex(place, url, time_limit_s=time_limit_s, wait_s=wait_s)
 
 
 class PgvectorIndex(Index):
     """An index in a table of PostgreSQL; threads may share it, and other processes may open it, too."""
 
-    def __init__(self, place: Path | str, url: str) -> None:
+    def __init__(self, place: Path | str, url: str, *, time_limit_s: float | None = 30.0, wait_s: float = 5.0) -> None:
         self._name = stored_name(place)
-        self._connections = _connections(url)
+        self._connections = Connections(_checked(url), time_limit_s=time_limit_s, wait_s=wait_s)
         self._table = psycopg().sql.Identifier(self._name)
         try:
             with self._connections.borrowed() as connection:
@@ -126,7 +130,7 @@ class PgvectorIndex(Index):
 
     def optimise(self) -> None:
         """Build the graph if there is none yet, clear away what was deleted, and count what the planner counts."""
-        with self._connections.borrowed() as connection:
+        with self._connections.borrowed(limited=False) as connection:
             table.make_graph(connection, self._name, self._identity, self._settings)
             tables = [self._table] if self._vocabulary is None else [self._table, self._vocabulary.table]
             for each in tables:
@@ -135,7 +139,7 @@ class PgvectorIndex(Index):
     def snapshot(self, target: Path | str) -> Path:
         """Copy the table to one of its own in the same database; `target` is the name of the new index."""
         name = stored_name(target)
-        with self._connections.transaction(repeatable=True) as connection:
+        with self._connections.transaction(repeatable=True, limited=False) as connection:
             table.make_table(connection, name, self._identity, self._settings)
             sql = psycopg().sql
             connection.execute(sql.SQL("INSERT INTO {} SELECT * FROM {}").format(sql.Identifier(name), self._table))
@@ -145,20 +149,24 @@ class PgvectorIndex(Index):
                 table.make_graph(connection, name, self._identity, self._settings)
         return Path(target)
 
+    def check_available(self) -> None:
+        """Raise an error that says why, if the database does not answer."""
+        self._rows("SELECT 1 FROM {} LIMIT 1", [])
+
     def close(self) -> None:
         """Close the connections."""
         self._connections.close()
 
     def _add(self, batch: Batch) -> int:
-        with self._connections.transaction() as connection:
+        with self._connections.transaction(limited=False) as connection:
             return insert(connection, self._table, batch, replace=False, vocabulary=self._vocabulary)
 
     def _update(self, batch: Batch) -> int:
-        with self._connections.transaction() as connection:
+        with self._connections.transaction(limited=False) as connection:
             return insert(connection, self._table, batch, replace=True, vocabulary=self._vocabulary)
 
     def _delete(self, ids: list[str]) -> int:
-        with self._connections.transaction() as connection:
+        with self._connections.transaction(limited=False) as connection:
             return remove(connection, self._table, ids, self._vocabulary)
 
     def _get(self, ids: list[str]) -> dict[str, Item]:
@@ -228,9 +236,9 @@ class PgvectorIndex(Index):
         return found
 
 
-def _connections(url: str) -> Connections:
+def _checked(url: str) -> str:
     if not url:
         raise ConfigError(
             "the engine pgvector needs the address of a database; give --url postgresql://USER@HOST:PORT/DATABASE."
         )
-    return Connections(url)
+    return url
