@@ -11,7 +11,8 @@ import synthetic
 from diptych._core.errors import DataError
 from diptych._core.seeding import generator
 from diptych.data import Dataset, Labels
-from diptych.methods import create
+from diptych.methods import create, save_model
+from diptych.search import Searcher, build_index
 from diptych.search.calibration import read_calibration, write_calibration
 from diptych.search.calibrator import calibrate
 from diptych.search.pairs import Pairs, Side, draw_pairs
@@ -160,10 +161,30 @@ def test_without_labels_partners_belong_together(tmp_path) -> None:
     dataset: Dataset = synthetic.write(tmp_path / "bare", bare)
     made = calibrate(create("cca", components=6).fit(dataset), dataset)
     assert made.relevance == "document" and set(made.maps) == {("image", "text"), ("text", "image")}
-    count = len(dataset.split("val"))
+    count = int((dataset.splits != "test").sum())  # one partner among all that are searched but the test items
     assert made.facts["image", "text"]["relevant_share"] == pytest.approx(1 / count)
 
 
 def test_without_validation_there_are_no_probabilities(unjudged_dataset) -> None:
     made = calibrate(create("cca", components=4).fit(unjudged_dataset), unjudged_dataset)
     assert made.maps == {} and made.probabilities("image", ["text"], np.array([0.9])) == [None]
+
+
+@pytest.mark.parametrize("query", ["image", "text"])
+def test_reported_reliability_is_that_of_the_index_as_it_is_searched(tmp_path, query) -> None:
+    """Test items ask the whole index, and what it says is compared with what is so."""
+    dataset: Dataset = synthetic.write(tmp_path / "data", synthetic.draft(counts_text=False, seed=3))
+    save_model(create("cca", components=6).fit(dataset), tmp_path / "model")
+    build_index(tmp_path / "model", dataset, tmp_path / "index", projection="none")
+    ids = dataset.ids[dataset.splits == "test"].tolist()
+    with Searcher.open(tmp_path / "index") as searcher:
+        for gallery in ("image", "text"):
+            said, seen = [], []
+            for id in ids:
+                label = searcher.get(f"{query}:{id}").metadata["label"]
+                for hit in searcher.similar(f"{query}:{id}", into=gallery, k=10).hits:
+                    said.append(hit.probability)
+                    seen.append(hit.metadata["label"] == label)
+            told = searcher.calibration.facts[query, gallery]["test"]
+            assert told["top_10"]["error"] == pytest.approx(reliability(said, seen)["error"], abs=1e-4)
+            assert told["top_10"]["pairs"] == len(said) and told["gallery"] == searcher.count(modality=gallery)

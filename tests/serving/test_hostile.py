@@ -155,6 +155,8 @@ def test_places_on_this_machine_are_left_out_of_messages(client, searcher, monke
     monkeypatch.setattr(searcher, "answer_many", refusing)
     assert "/home" not in client("POST", "/v1/search", json=WORDS).json()["error"]["message"]
     assert without_places("C:\\Users\\ann\\x is gone") == "… is gone"
+    assert without_places("no '/home/ann smith/my index/x y.npz' here") == "no … here"
+    assert without_places("no ../models/best/weights.npz or './a b/c'") == "no … or …"
     assert without_places("image:harbour/7.jpg and 3/4 stay") == "image:harbour/7.jpg and 3/4 stay"
 
 

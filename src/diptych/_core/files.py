@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from diptych._core.arrays import Singles
 from diptych._core.errors import DataError
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+T = TypeVar("T")
 
 
 def default_cache_root() -> Path:
@@ -105,8 +107,51 @@ def read_json(source: Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
         return json.loads(source.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{source} is missing.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{source} is not valid JSON ({error}); restore it or make the folder again.") from None
+
+
+@contextmanager
+def interpreting(source: Path, fix: str) -> Iterator[None]:
+    """Say of a file in one sentence that it is damaged, whatever goes wrong while its content is interpreted.
+
+    Args:
+        source: the file.
+        fix: what to do about it.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, EOFError) as error:
+        raise DataError(f"{source} is damaged ({type(error).__name__}: {error}); {fix}.") from None
+
+
+def checked_fields(value: T) -> T:
+    """Return a dataclass made of JSON if each of its fields is of the kind that its annotation says.
+
+    Raises:
+        TypeError: otherwise; `interpreting` makes a sentence of it.
+    """
+    for name, kind in get_type_hints(type(value)).items():
+        if not _is_of(getattr(value, name), kind):
+            raise TypeError(f"{name} is {getattr(value, name)!r:.60}")
+    return value
+
+
+def _is_of(value: Any, kind: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold, and any annotation
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin is Literal:
+        return value in inner
+    if origin in (Union, UnionType):
+        return any(_is_of(value, one) for one in inner)
+    if origin in (dict, Mapping):
+        return isinstance(value, dict) and all(_is_of(k, inner[0]) and _is_of(v, inner[1]) for k, v in value.items())
+    if origin is list:
+        return isinstance(value, list) and all(_is_of(each, inner[0]) for each in value)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def write_npy(target: Path, blocks: Iterable[Singles], count: int) -> tuple[int, int]:

@@ -108,13 +108,15 @@ def _describe(built: Built, out: Path) -> list[str]:
             if "test" in known:
                 error = known["test"]["top_10"]["error"]
                 way = f"{query} → {gallery}{asked}"
-                lines.append(f"probabilities {way}: off by {error:.3f} on average in the top 10 of test items")
+                lines.append(f"probabilities {way}: off by {error:.3f} on average in the top 10 of the index")
     for calibration in built.calibration.each():
         facts = calibration.documents.facts
         if "test" in facts:
             error = facts["test"]["top_10"]["error"]
             asked = f" for {calibration.purpose}" if calibration.purpose else ""
-            lines.append(f"probabilities typed text → items{asked}: off by {error:.3f} on average in the top 10")
+            lines.append(
+                f"probabilities typed text → items{asked}: off by {error:.3f} on average in the top 10 of the index"
+            )
     return lines
 
 
@@ -217,8 +219,8 @@ def _table(calibration: Calibration) -> Table:
     from diptych.search.reliability import TOP
 
     table = Table(
-        title="expected calibration error on test items",
-        caption=f"learned from validation pairs; {_relevance(calibration)}",
+        title="expected calibration error",
+        caption=f"{_galleries(calibration)}; {_relevance(calibration)}",
     )
     if calibration.purpose is not None:
         table.add_column("purpose")
@@ -232,6 +234,17 @@ def _table(calibration: Calibration) -> Table:
             purpose = [] if each.purpose is None else [each.purpose]
             table.add_row(*purpose, f"{query} → {gallery}", *errors, *counts)
     return table
+
+
+def _galleries(calibration: Calibration) -> str:
+    """Which entries were searched by test items to measure the probabilities."""
+    sizes = {
+        facts["test"].get("gallery") for each in calibration.each() for facts in each.facts.values() if "test" in facts
+    }
+    if None in sizes:
+        return "test items among themselves (measured by an earlier version; build the index again for the whole of it)"
+    told = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+    return f"queries of test items in the whole index ({told} entries of a modality)"
 
 
 def _relevance(calibration: Calibration) -> str:

@@ -129,9 +129,10 @@ def build_index(
             for each in (index, *([] if texts is None else [texts.index])):
                 each.optimise()
             entries = {name: index.count(modality=name) for name in model.modalities}
-            calibration = calibrate(model, dataset, spaces=spaces, entries=entries, seed=seed, progress=progress)
-            raw = RawEmbedder(model, Path(model_folder), spaces.embedded_for)
-            learner = DocumentLearner(Lister(index, texts, embedder, spaces), raw, dataset, model.modalities, seed)
+            lister = Lister(index, texts, embedder, spaces)
+            calibration = calibrate(model, dataset, spaces=spaces, lister=lister, seed=seed, progress=progress)
+            raw = RawEmbedder(model, spaces.embedded_for)
+            learner = DocumentLearner(lister, raw, dataset, model.modalities, seed)
             calibration = learner.learn(calibration, progress)
             progress("laying out", 0, 1)
             layout = project(index, projection, seed=seed)

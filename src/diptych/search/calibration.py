@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diptych._core.arrays import Floats, Singles
-from diptych._core.files import read_json, write_json
+from diptych._core.files import interpreting, read_json, write_json
+from diptych.search.index_folder import REBUILD
 from diptych.search.listing import Presence
 from diptych.search.probabilities import CosineLine, ProbabilityMap
 from diptych.search.query import Direction
@@ -167,8 +168,8 @@ def read_calibration(path: Path) -> Calibration:
     """Read it again; none at all, if there is no file."""
     if not path.exists():
         return Calibration()
-    written = read_json(path)
-    return _read(written)
+    with interpreting(path, REBUILD):
+        return _read(read_json(path))
 
 
 def _read(written: Mapping[str, Any]) -> Calibration:

@@ -10,17 +10,20 @@ import numpy as np
 from diptych._core.errors import DiptychError
 from diptych._core.progress import Progress, silent
 from diptych._core.seeding import generator
-from diptych.data import Dataset, Labels, Partition
+from diptych.data import SPLITS, Dataset, Labels, Partition
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 from diptych.search.calibration import Calibration, DocumentCalibration, Relevance, typed
+from diptych.search.listing import Lister
 from diptych.search.pairs import Pairs, Side, draw_pairs, itself
 from diptych.search.probabilities import CosineLine, ProbabilityMap, fit_line, fit_map, sigmoid
 from diptych.search.raw_embedder import has_content
-from diptych.search.reliability import judged
+from diptych.search.reliability import BestEntries, best_of, judged, judged_best
 from diptych.search.spaces import IndexSpaces
 
-_MOST_ITEMS = 20_000
+_MOST_ITEMS = 60_000
+_SHOWN, _OTHERS = 20, 0.02
+"""The maps are learned from the best hits of each query, which are what people see; other pairs count this little."""
 _MOST_TYPED = 2_000
 _MOST_QUERIES = 500
 _MOST_WORDS = 12
@@ -31,40 +34,46 @@ def calibrate(
     dataset: Dataset,
     *,
     spaces: IndexSpaces | None = None,
-    entries: Mapping[str, int] | None = None,
+    lister: Lister | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Calibration:
-    """Learn the maps from the validation split, and judge them on the test split.
+    """Learn the maps from queries of the validation split, and judge them by queries of the test split.
+
+    The gallery is what a user searches: to learn, the training and validation items; to judge, the whole index. So
+    neither the labels nor the embeddings of test items shape a map.
 
     Two items belong together if they share a label, or, where no validation item has one, if they are of one document.
     For the purpose "partner" they always have to be of one document. The share of items that share a label with a query
-    is taken to be in the index what it is in validation; of partners, the number is.
+    is taken to be in the index what it is in the gallery; of partners, the number is.
 
     Args:
         model: embeds the items.
         dataset: the items.
         spaces: of the index's vectors; there are maps for each purpose it can serve.
-        entries: how many items of each modality the index holds; as many as validation has, if left out.
+        lister: asks the index that is searched; without one the dataset is taken for it.
         seed: of what is drawn.
         progress: told how far it is.
     """
     spaces = spaces or IndexSpaces()
-    splits = [_some_documents(dataset.split(name), seed) for name in ("val", "test")]
-    sides = [_sides(model, dataset, part, seed, spaces.embedded_for) for part in splits]
+    part = _gallery(dataset, seed)
+    everything = {name: _side(model, _judged(part, "document"), name, spaces.embedded_for) for name in model.modalities}
+    splits = {
+        split: _queries(model, dataset, part, everything, split, seed, spaces.embedded_for) for split in ("val", "test")
+    }
     usual: Relevance = "label" if dataset.split("val").labels.is_labelled.any() else "document"
     purposes = [spaces.purpose, *(name for name in spaces.purposes if name != spaces.purpose)]
     made = []
     for number, purpose in enumerate(purposes):
         relevance: Relevance = "document" if purpose == "partner" else usual
-        learned, unseen = (
-            {
-                name: side.narrowed(spaces.columns(purpose)).judged_by(_judged(part, relevance))
-                for name, side in of.items()
-            }
-            for part, of in zip(splits, sides, strict=True)
+        truth, columns = _judged(part, relevance), spaces.columns(purpose)
+        learned, unseen, searched = (
+            {name: side.narrowed(columns).judged_by(truth) for name, side in of.items()}
+            for of in (splits["val"], splits["test"], everything)
         )
-        work = _Work(learned, unseen, relevance, entries or {}, seed)
+        seen = {name: side.take(dataset.splits[side.items] != "test") for name, side in searched.items()}
+        best = BestEntries(lister, dataset, _judged(dataset.everything, relevance), purpose) if lister else None
+        work = _Work(learned, unseen, seen, searched, relevance, best, seed)
         directions = list(product(learned, model.modalities))
         for done, (query, gallery) in enumerate(directions, start=1):
             work.learn(query, gallery)
@@ -77,48 +86,65 @@ def calibrate(
 
 @dataclass
 class _Work:
-    """The maps of one purpose on their way."""
+    """The maps of one purpose on their way.
+
+    Attributes:
+        learned: the queries of validation items.
+        unseen: the queries of test items.
+        seen: the training and validation items as a gallery.
+        everything: all items as a gallery.
+        relevance: what belonging means.
+        best: asks the index for the best entries; None where there is none.
+        seed: of what is drawn.
+    """
 
     learned: Mapping[str, Side]
     unseen: Mapping[str, Side]
+    seen: Mapping[str, Side]
+    everything: Mapping[str, Side]
     relevance: Relevance
-    entries: Mapping[str, int]
+    best: BestEntries | None
     seed: int
     maps: dict[tuple[str, str], ProbabilityMap] = field(default_factory=dict)
     facts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     lines: dict[tuple[str, str], CosineLine] = field(default_factory=dict)
 
     def learn(self, query: str, gallery: str) -> None:
-        """Learn the map of one direction from validation pairs and judge it on test pairs."""
-        asked, searched = self.learned[query], self.learned[gallery]
+        """Learn the map of one direction and judge it."""
+        asked, searched = self.learned[query], self.seen[gallery]
         pairs = draw_pairs(asked, searched, generator(self.seed, "calibration", query, gallery))
-        curve = fit_map(pairs)
+        curve = fit_map(pairs.joined(best_of(asked, searched, _SHOWN), _OTHERS))
         if curve is None:
             return
-        self.maps[query, gallery] = self._in(curve, gallery, self.entries.get(gallery, len(searched)))
-        line = fit_line(pairs, self._growth(gallery, self.entries.get(gallery, len(searched))))
+        growth = self._growth(gallery)
+        self.maps[query, gallery] = curve.in_gallery(growth)
+        line = fit_line(pairs, growth)
         if line is not None:
             self.lines[query, gallery] = line
         self.facts[query, gallery] = {"pairs": len(pairs), "relevant_share": pairs.relevant_share}
         if query not in self.unseen:
             return
-        held_out = draw_pairs(
-            self.unseen[query], self.unseen[gallery], generator(self.seed, "reliability", query, gallery)
-        )
+        asked, searched = self.unseen[query], self.everything[gallery]
+        held_out = draw_pairs(asked, searched, generator(self.seed, "reliability", query, gallery))
         if held_out.tell_anything:
-            there = self._in(curve, gallery, len(self.unseen[gallery]))
-            self.facts[query, gallery]["test"] = judged(there, self.unseen[query], self.unseen[gallery], held_out)
+            there = curve.in_gallery(self._growth(gallery, len(searched)))
+            best = None if self.best is None else self.best(asked, gallery)
+            self.facts[query, gallery]["test"] = judged(there, held_out, best or best_of(asked, searched))
+            if best is not None:
+                self.facts[query, gallery]["test"] |= judged_best(self.maps[query, gallery], best)
+            self.facts[query, gallery]["test"]["gallery"] = self._size(gallery)
 
-    def _in(self, curve: ProbabilityMap, gallery: str, items: int) -> ProbabilityMap:
-        """The map among so many items: of a class there are more in a larger gallery, of partners there are not."""
-        return curve if self.relevance == "label" else curve.in_gallery(self._growth(gallery, items))
+    def _size(self, gallery: str) -> int:
+        return len(self.everything[gallery]) if self.best is None else self.best.size(gallery)
 
-    def _growth(self, gallery: str, items: int) -> float:
-        return 1.0 if self.relevance == "label" else items / len(self.learned[gallery])
+    def _growth(self, gallery: str, items: int | None = None) -> float:
+        """How many times as many items the gallery has: of a class there are then more, of partners there are not."""
+        size = self._size(gallery) if items is None else items
+        return 1.0 if self.relevance == "label" else max(1.0, size / max(1, len(self.seen[gallery])))
 
     def best_side(self, query: str, galleries: Sequence[str]) -> ProbabilityMap | None:
         """What the score of a document's best side means for queries of a kind."""
-        sides = {name: self.learned[name] for name in galleries if (query, name) in self.lines}
+        sides = {name: self.seen[name] for name in galleries if (query, name) in self.lines}
         if not sides:
             return None
         random = generator(self.seed, "calibration", "documents", query)
@@ -126,10 +152,7 @@ class _Work:
         partners = self.relevance == "document"
         pairs = best_side_pairs(self.learned[query], sides, lines, random, partners=partners)
         curve = fit_map(pairs)
-        if curve is None:
-            return None
-        growth = [self._growth(name, self.entries.get(name, len(sides[name]))) for name in sides]
-        return curve if self.relevance == "label" else curve.in_gallery(max(growth))
+        return None if curve is None else curve.in_gallery(max(self._growth(name) for name in sides))
 
 
 def typed_side(
@@ -200,7 +223,9 @@ def best_side_pairs(
     kept = np.isfinite(scores)
     if not partners:
         kept &= asked.items[:, None] != items[None, :]
-    return Pairs(scores[kept], shared[kept], np.ones(int(kept.sum())))
+    ranks = np.argsort(np.argsort(np.where(kept, -scores, np.inf), axis=1, kind="stable"), axis=1)
+    weights = np.where(ranks < _SHOWN, 1.0, _OTHERS)
+    return Pairs(scores[kept], shared[kept], weights[kept])
 
 
 def _judged(part: Partition, relevance: Relevance) -> Partition:
@@ -208,22 +233,39 @@ def _judged(part: Partition, relevance: Relevance) -> Partition:
     return part if relevance == "label" else part.with_labels(Labels.from_identity(part.documents.tolist()))
 
 
+def _gallery(dataset: Dataset, seed: int) -> Partition:
+    """The items of a dataset; of a very large one some documents of each split, each whole."""
+    everything = dataset.everything
+    if len(everything) <= _MOST_ITEMS:
+        return everything
+    kept = [_some_documents(dataset.split(name), seed) for name in SPLITS]
+    return everything.take(np.sort(np.concatenate([part.index for part in kept])))
+
+
 def _some_documents(part: Partition, seed: int) -> Partition:
-    """A split's items; of a very large one some documents, each whole."""
-    if len(part) <= _MOST_ITEMS:
+    most = _MOST_ITEMS // len(SPLITS)
+    if len(part) <= most:
         return part
     documents, counts = np.unique(part.documents, return_counts=True)
     order = generator(seed, "calibration", "documents").permutation(len(documents))
-    enough = order[np.cumsum(counts[order]) <= _MOST_ITEMS]
+    enough = order[np.cumsum(counts[order]) <= most]
     return part.take(np.isin(part.documents, documents[enough]))
 
 
-def _sides(model: Method, dataset: Dataset, part: Partition, seed: int, purpose: Purpose) -> dict[str, Side]:
-    """Those who ask: the items of each modality, and words like those that people type."""
-    every = _judged(part, "document")  # of which each has a label
-    sides = {name: _side(model, every, name, purpose) for name in model.modalities}
-    words = {typed(name): typed_side(model, dataset, every, name, seed, purpose) for name in model.modalities}
-    return sides | {name: side for name, side in words.items() if side is not None}
+def _queries(
+    model: Method,
+    dataset: Dataset,
+    part: Partition,
+    sides: Mapping[str, Side],
+    split: str,
+    seed: int,
+    purpose: Purpose,
+) -> dict[str, Side]:
+    """Those who ask: the items of a split in each modality, and text like what people type."""
+    asking = {name: side.take(dataset.splits[side.items] == split) for name, side in sides.items()}
+    every = _judged(part.take(dataset.splits[part.index] == split), "document")  # of which each has a label
+    text = {typed(name): typed_side(model, dataset, every, name, seed, purpose) for name in model.modalities}
+    return asking | {name: side for name, side in text.items() if side is not None}
 
 
 def _side(model: Method, part: Partition, modality: str, purpose: Purpose) -> Side:

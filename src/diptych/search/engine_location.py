@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from diptych._core.errors import ConfigError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index import EmbedderId, Identity, Index, create_index, open_index
 from diptych.index.registry import engines_with_words
 
@@ -60,8 +60,11 @@ class EngineLocation:
 
     def open(self, folder: Path, embedder: EmbedderId | None = None, *, writable: bool = True) -> Index:
         """Open the index; one of another embedder is refused, if that is given."""
-        options = self._options() if self.place else {"read_only": not writable}
-        return open_index(self.place or folder, engine=self.engine, embedder=embedder, **options)
+        if self.engine == "local":
+            return open_index(folder, embedder=embedder, read_only=not writable)
+        if self.place is None:
+            raise DataError(f"{folder} does not say what its index is called in {self.engine}; build it again.")
+        return open_index(self.place, engine=self.engine, embedder=embedder, **self._options())
 
     @property
     def public_url(self) -> str | None:

@@ -138,8 +138,7 @@ class MetadataKeys:
         self._file = folder / FILE
         self._index = index
         self._lock = threading.Lock()
-        added = read_json(self._file) if self._file.exists() else []
-        self._known = {*COLUMNS, *built, *added}
+        self._known = {*COLUMNS, *built, *self._added()}
 
     def problem(self, where: str | None) -> DiptychError | None:
         """What is wrong with a condition: that it cannot be read, or asks for a key that no entry has."""
@@ -163,8 +162,11 @@ class MetadataKeys:
             return
         with self._lock:
             self._known |= fresh
-            before = read_json(self._file) if self._file.exists() else []
-            write_json(self._file, sorted({*before, *fresh}))
+            write_json(self._file, sorted({*self._added(), *fresh}))
+
+    def _added(self) -> list[str]:
+        written = read_json(self._file) if self._file.exists() else []
+        return [key for key in written if isinstance(key, str)] if isinstance(written, list) else []
 
     def _is_there(self, name: str) -> bool:
         found = bool(self._index.list_ids(where=Not(Missing(Key((name,)))), limit=1))

@@ -1,10 +1,13 @@
 """One generation of an index: everything in its folder, opened, as it is until another folder takes its place."""
 
+import re
 import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from diptych._core.errors import DiptychError
+from diptych._core.files import interpreting
 from diptych.index import EmbedderId
 from diptych.media import THUMBNAIL_TYPE, content_type
 from diptych.methods import load_model, model_fingerprint
@@ -12,7 +15,15 @@ from diptych.search.answers import Answerer
 from diptych.search.calibration import read_calibration
 from diptych.search.engine_location import EngineLocation
 from diptych.search.entries import DocumentCount, MetadataKeys
-from diptych.search.index_folder import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER, Description, generation_of
+from diptych.search.index_folder import (
+    CALIBRATION_FILE,
+    MEDIA_FOLDER,
+    MODEL_FOLDER,
+    REBUILD,
+    Description,
+    generation_of,
+)
+from diptych.search.index_folder import FILE as DESCRIPTION
 from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore, Originals, StoredImage
 from diptych.search.query import MODES
@@ -49,8 +60,10 @@ class Generation:
         self.model = load_model(folder / MODEL_FOLDER)
         self._embedder = EmbedderId(model_fingerprint(folder / MODEL_FOLDER), self.model.record_.get("pipeline") or "")
         self.calibration = read_calibration(folder / CALIBRATION_FILE)
-        self.spaces = IndexSpaces.from_json(known.spaces)
-        self.raw = RawEmbedder(self.model, folder, self.spaces.embedded_for)
+        with interpreting(folder / DESCRIPTION, REBUILD):
+            self.spaces = IndexSpaces.from_json(known.spaces)
+            plan = TextsPlan.from_json(known.texts)
+        self.raw = RawEmbedder(self.model, self.spaces.embedded_for)
         location = EngineLocation.found(known.engine, url, known.place, known.url)
         with ExitStack() as opened:
             self.store = MediaStore(folder / MEDIA_FOLDER, writable=writable)
@@ -58,7 +71,7 @@ class Generation:
             self._originals = Originals(folder, known.sources)
             opened.callback(self._originals.close)
             self.index = opened.enter_context(location.open(folder, self._embedder, writable=writable))
-            self.texts = self._open_texts(location, writable=writable)
+            self.texts = self._open_texts(plan, location, writable=writable)
             if self.texts is not None:
                 opened.enter_context(self.texts.index)
                 if writable:
@@ -74,6 +87,8 @@ class Generation:
         self.answerer = Answerer(
             lister, self.raw, self.calibration, self.model.modalities, self.suggester, self._documents
         )
+        places = {str(folder), str(folder.absolute()), str(folder.resolve())} - {".", ""}
+        self._places = re.compile("|".join(map(re.escape, sorted(places, key=len, reverse=True))))
         self._using = threading.Lock()
         self._users, self._retired = 0, False
 
@@ -124,6 +139,11 @@ class Generation:
         data = self._original(stored)
         return (stored.thumbnail, THUMBNAIL_TYPE) if data is None else (data, content_type(data))
 
+    def public(self, error: DiptychError) -> DiptychError:
+        """The same error without the place of the index, so that strangers may read it."""
+        message = self._places.sub("the index", str(error))
+        return error if message == str(error) else type(error)(message)
+
     def enter(self) -> bool:
         """Begin to use it; False if it is retired."""
         with self._using:
@@ -147,8 +167,7 @@ class Generation:
         if free:
             self._opened.close()
 
-    def _open_texts(self, location: EngineLocation, *, writable: bool) -> Texts | None:
-        plan = TextsPlan.from_json(self.description.texts)
+    def _open_texts(self, plan: TextsPlan | None, location: EngineLocation, *, writable: bool) -> Texts | None:
         if plan is None:
             return None
         return Texts(plan, open_texts(plan, location, self.folder, self._embedder, writable=writable))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from diptych._core.errors import BackendUnavailableError, DataError
-from diptych._core.files import atomic_folder, read_json, write_json
+from diptych._core.files import atomic_folder, checked_fields, interpreting, read_json, write_json
 from diptych._core.locks import file_lock
 from diptych.data import SPLITS, Dataset, Partition
 from diptych.search.engine_location import EngineLocation
@@ -76,10 +76,11 @@ class Description:
         if not (folder / FILE).is_file():
             raise DataError(f"{folder} is no index; run `diptych index MODEL DATASET --out INDEX` to make one.")
         written = read_json(folder / FILE)
-        found = written.pop("format", None), written.pop("format_version", None)
-        if found != (FORMAT, FORMAT_VERSION):
-            raise DataError(f"{folder / FILE} says format {found}; this diptych reads {(FORMAT, FORMAT_VERSION)}.")
-        return cls(**written)
+        with interpreting(folder / FILE, REBUILD):
+            found = written.pop("format", None), written.pop("format_version", None)
+            if found != (FORMAT, FORMAT_VERSION):
+                raise DataError(f"{folder / FILE} says format {found}; this diptych reads {(FORMAT, FORMAT_VERSION)}.")
+            return checked_fields(cls(**written))
 
 
 def describe_dataset(
@@ -162,6 +163,7 @@ def _shortened(text: str) -> str:
 
 
 _STATE = "building.json"
+REBUILD = "restore it from a backup, or build the index again with `diptych index`"
 _WRITE_LOCK = "write.lock"
 _WAIT_S = 10.0
 _PAUSES_S = (0.0, 0.01, 0.1, 0.5)

@@ -56,7 +56,7 @@ class Side:
     def __len__(self) -> int:
         return len(self.items)
 
-    def take(self, chosen: Integers) -> "Side":
+    def take(self, chosen: Integers | Booleans) -> "Side":
         """Some of the items."""
         return Side(self.modality, self.embeddings[chosen], self.labels.take(chosen), self.items[chosen])
 
@@ -77,6 +77,14 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.cosines)
+
+    def joined(self, others: "Pairs", scale: float) -> "Pairs":
+        """These pairs, their weights scaled, and others."""
+        return Pairs(
+            np.concatenate([others.cosines, self.cosines]),
+            np.concatenate([others.relevant, self.relevant]),
+            np.concatenate([others.weights, self.weights * scale]),
+        )
 
     @property
     def relevant_share(self) -> float:

@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from diptych._core.arrays import Floats, Singles
-from diptych._core.files import atomic_file, read_json, write_json
+from diptych._core.files import atomic_file, interpreting, read_json, write_json
 from diptych._core.seeding import generator
 from diptych.index import Index
+from diptych.search.index_folder import REBUILD
 
 ProjectionChoice = Literal["auto", "tsne", "pca", "none"]
 MOST_FOR_TSNE = 25_000
@@ -77,8 +78,17 @@ def read_projection(folder: Path) -> Projection | None:
     """Read it again, if there is one."""
     if not (folder / "projection.json").exists():
         return None
-    positions = np.load(folder / "projection.npy", allow_pickle=False)
-    return Projection(**read_json(folder / "projection.json"), positions=positions)
+    with interpreting(folder / "projection.json", REBUILD):
+        try:
+            with (folder / "projection.npy").open("rb") as file:
+                positions = np.load(file, allow_pickle=False)
+        except OSError as error:
+            raise ValueError(error.strerror) from None
+        known = Projection(**read_json(folder / "projection.json"), positions=positions)
+        columns = (known.ids, known.modalities, known.labels, positions)
+        if len({len(column) for column in columns}) > 1 or positions.shape[1:] != (2,):
+            raise ValueError("the columns differ in length")
+        return known
 
 
 def living_points(folder: Path, index: Index) -> list[dict[str, Any]] | None:

@@ -39,11 +39,10 @@ class Embedded:
 
 
 class RawEmbedder:
-    """Reads and embeds raw items by a model's own pipeline. No message of it names a place on disk."""
+    """Reads and embeds raw items by a model's own pipeline."""
 
-    def __init__(self, model: Method, folder: Path, purpose: Purpose = "auto") -> None:
+    def __init__(self, model: Method, purpose: Purpose = "auto") -> None:
         self._model = model
-        self._folder = folder
         self._purpose = purpose
 
     def warm(self) -> None:
@@ -64,8 +63,7 @@ class RawEmbedder:
             return {}
         found: dict[str, list[str]] = {}
         for name in self._model.modalities:
-            media_type = self._guarded(lambda name=name: self._model.pipeline.of(name).media_type)
-            found.setdefault(media_type, []).append(name)
+            found.setdefault(self._model.pipeline.of(name).media_type, []).append(name)
         return found
 
     def modality_of(self, media_type: str) -> str:
@@ -98,13 +96,13 @@ class RawEmbedder:
 
     def features(self, modality: str, items: Sequence[Any]) -> Features:
         """The rows of features of items that `read` has checked."""
-        rows: Features = self._guarded(lambda: self._model.pipeline(modality, items))
+        rows: Features = self._model.pipeline(modality, items)
         return rows
 
     def embed(self, modality: str, items: Sequence[Any]) -> Embedded:
         """Embed items that `read` has checked; an item that says nothing has an error beside its vector."""
         rows = self.features(modality, items)
-        vectors = self._guarded(lambda: self._model.embed(modality, rows, self._purpose))
+        vectors = self._model.embed(modality, rows, self._purpose)
         known = has_content(rows) if self._model.pipeline.of(modality).media_type == "text" else [True] * len(items)
         problems: list[DataError | None] = []
         for item, vector, anything in zip(items, vectors, known, strict=True):
@@ -118,22 +116,11 @@ class RawEmbedder:
 
     def ignored_words(self, modality: str, text: str) -> tuple[str, ...]:
         """The words of a text that the feature extractor cannot use."""
-        found: tuple[str, ...] = self._guarded(lambda: ignored_words(self._model.pipeline.of(modality), text))
-        return found
+        return ignored_words(self._model.pipeline.of(modality), text)
 
     def is_word(self, modality: str, word: str) -> bool:
         """Whether the text encoder's vocabulary holds a word as a whole, so that it is hardly misspelled."""
-        return bool(self._guarded(lambda: is_whole_word(self._model.pipeline.of(modality), word)))
-
-    def _guarded(self, work: Any) -> Any:  # noqa: ANN401
-        """Run work of other packages, whose errors may name where the index lies."""
-        try:
-            return work()
-        except DiptychError as error:
-            words = str(error)
-            for place in (str(self._folder.resolve()), str(self._folder)):
-                words = words.replace(place, "the index")
-            raise type(error)(words) from None
+        return is_whole_word(self._model.pipeline.of(modality), word)
 
 
 def _checked_text(value: Any) -> str:  # noqa: ANN401

@@ -1,16 +1,21 @@
 """Whether probabilities mean what they say: of the pairs given 70 %, do 70 % belong together?"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diptych._core.arrays import Booleans, Floats
+from diptych._core.arrays import Floats
 from diptych._core.drawing import COLOURS, new_figure
+from diptych.data import Dataset, Partition
 from diptych.search.calibration import Calibration
+from diptych.search.listing import Lister
 from diptych.search.pairs import Pairs, Side, itself
 from diptych.search.probabilities import ProbabilityMap
+from diptych.search.query import Direction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
 BINS = 10
 TOP = 10
 _ROWS = 256
+_MOST_ASKED, _AT_ONCE = 300, 64
+"""Queries that an index is asked to judge it, and how many of them together."""
 
 
 def reliability(
@@ -47,30 +54,81 @@ def reliability(
     return {"error": float(error), "pairs": len(given), "curve": [{k: float(v) for k, v in p.items()} for p in curve]}
 
 
-def judged(curve: ProbabilityMap, queries: Side, gallery: Side, pairs: Pairs) -> dict[str, Any]:
-    """The reliability over all pairs, and over the ten best results of each query, which are what a person sees.
+def judged(curve: ProbabilityMap, pairs: Pairs, best: Pairs) -> dict[str, Any]:
+    """The reliability over all pairs, and over the best hits of each query, which are what a person sees.
 
     Most pairs are hopeless and rightly given almost nothing, so that the first figure alone would flatter.
     """
-    cosines, relevant = _best(queries, gallery)
-    return {
-        "all_pairs": reliability(curve(pairs.cosines), pairs.relevant, pairs.weights),
-        f"top_{TOP}": reliability(curve(cosines), relevant),
-    }
+    return {"all_pairs": reliability(curve(pairs.cosines), pairs.relevant, pairs.weights)} | judged_best(curve, best)
 
 
-def _best(queries: Side, gallery: Side) -> tuple[Floats, Booleans]:
+def judged_best(curve: ProbabilityMap, best: Pairs) -> dict[str, Any]:
+    """The reliability over the best hits."""
+    return {f"top_{TOP}": reliability(curve(best.cosines), best.relevant)}
+
+
+def best_of(queries: Side, gallery: Side, count: int = TOP) -> Pairs:
+    """The pairs of each query with its best items of a gallery."""
     cosines, relevant = [np.zeros(0)], [np.zeros(0, np.bool_)]
     for start in range(0, len(queries), _ROWS):
         block = queries.take(np.arange(start, min(start + _ROWS, len(queries))))
         scores = np.where(itself(block, gallery), -np.inf, block.embeddings @ gallery.embeddings.T)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :TOP]
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :count]
         found = np.take_along_axis(scores, best, axis=1)
         shared = np.take_along_axis(block.labels.shared_with(gallery.labels), best, axis=1)
         real = np.isfinite(found)
         cosines.append(found[real])
         relevant.append(shared[real])
-    return np.concatenate(cosines), np.concatenate(relevant)
+    joined = np.concatenate(cosines)
+    return Pairs(joined, np.concatenate(relevant), np.ones(len(joined)))
+
+
+@dataclass(frozen=True)
+class BestEntries:
+    """Asks an index for the best entries of queries, as a search does.
+
+    Attributes:
+        lister: asks the index.
+        dataset: what the index was built of.
+        truth: all its items, with labels that say what belongs together.
+        purpose: in which space is searched.
+    """
+
+    lister: Lister
+    dataset: Dataset
+    truth: Partition
+    purpose: str | None
+
+    def __call__(self, queries: Side, gallery: str) -> Pairs:
+        """The pairs of some queries with their ten best entries, where it is known whether they belong."""
+        asked = queries.take(np.linspace(0, len(queries) - 1, min(len(queries), _MOST_ASKED)).astype(np.int64))
+        cosines, relevant = [np.zeros(0)], [np.zeros(0, np.bool_)]
+        for start in range(0, len(asked), _AT_ONCE):
+            block = asked.take(np.arange(start, min(start + _AT_ONCE, len(asked))))
+            directions = [self._direction(row, block.modality) for row in block.embeddings]
+            for item, listed in zip(block.items, self.lister.by_vector(directions, TOP + 1, gallery), strict=True):
+                rows = np.array([self._rows[name] for name in listed.items], np.int64)
+                labels = self.truth.labels.take(rows)
+                kept = labels.is_labelled & ((rows != item) | (gallery != block.modality))
+                own = self.truth.labels.take(np.array([item]))
+                cosines.append(listed.scores[kept][:TOP])
+                relevant.append(own.shared_with(labels)[0][kept][:TOP])
+        joined = np.concatenate(cosines)
+        return Pairs(joined, np.concatenate(relevant), np.ones(len(joined)))
+
+    def size(self, gallery: str) -> int:
+        """How many entries of a modality are searched."""
+        return self.lister.index.count(modality=gallery)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {id: row for row, id in enumerate(self.dataset.ids.tolist())}
+
+    def _direction(self, row: Floats, modality: str) -> Direction:
+        """A query by its coordinates in the space of the purpose."""
+        vector = np.zeros(self.lister.index.identity.dimension, np.float32)
+        vector[self.lister.spaces.columns(self.purpose)] = row
+        return Direction(vector, modality, True, frozenset(), frozenset(), self.purpose)
 
 
 _ACROSS = 3

@@ -142,7 +142,8 @@ class Searcher:
             wrong = {place: error for place, query in enumerate(queries) if (error := index.keys.problem(query.where))}
             rest = [query for place, query in enumerate(queries) if place not in wrong]
             answers = iter(index.answerer.answer_many(rest))
-            return [wrong[place] if place in wrong else next(answers) for place in range(len(queries))]
+            found = [wrong[place] if place in wrong else next(answers) for place in range(len(queries))]
+            return [index.public(one) if isinstance(one, DiptychError) else one for one in found]
 
         return self._read(answered)
 
@@ -236,9 +237,9 @@ class Searcher:
             with self._using() as index:
                 try:
                     found = look(index)
-                except Exception:
+                except Exception as error:
                     if index.is_current:
-                        raise
+                        raise (index.public(error) if isinstance(error, DiptychError) else error) from None
                     continue
             if index.is_current:
                 return found
@@ -252,7 +253,10 @@ class Searcher:
         for _ in range(_TRIES):
             with write_lock(self._folder), self._using(follow=False) as index:
                 if index.is_current:
-                    yield index
+                    try:
+                        yield index
+                    except DiptychError as error:
+                        raise index.public(error) from None
                     if not index.is_current:
                         raise BackendUnavailableError("the index was replaced during the change; send it again.")
                     return

@@ -14,6 +14,7 @@ import numpy as np
 
 from diptych._core.arrays import Booleans, Features, Singles
 from diptych._core.errors import ConfigError
+from diptych._core.files import checked_fields
 from diptych.data import Dataset, Partition
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
@@ -111,7 +112,7 @@ class IndexSpaces:
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> "IndexSpaces":
         """What `to_json` wrote, or nothing, as earlier versions did."""
-        return cls(**written)
+        return checked_fields(cls(**written))
 
     def _lengths(self, rows: Singles) -> Singles:
         columns = [columns_of(self.widths, name) for name in self.widths] or [slice(None)]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from diptych._core.arrays import Booleans, Features, Singles
+from diptych._core.files import checked_fields
 from diptych.features import text_encoder_columns
 from diptych.index import EmbedderId, Identity, Index
 from diptych.index.items import is_plain
@@ -76,7 +77,7 @@ class TextsPlan:
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> "TextsPlan | None":
         """What `to_json` wrote; None for nothing, as earlier versions wrote."""
-        return cls(**written) if written else None
+        return checked_fields(cls(**written)) if written else None
 
 
 def plan_texts(model: Method, location: EngineLocation) -> TextsPlan | None:

@@ -22,7 +22,8 @@ _CODES = {
     503: "busy",
 }
 _MOST_PROBLEMS = 5
-_PLACE = re.compile(r"(?<![\w.<])(?:[A-Za-z]:\\|/)(?:[^\s'\"/\\:;,]+[/\\])+[^\s'\",;:]*")
+_QUOTED = re.compile(r"(['\"])(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^'\"/\\]+[/\\])+[^'\"]*\1")
+_PLACE = re.compile(r"(?<![\w<])(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^\s'\"/\\:;,]+[/\\])+[^\s'\",;:]*")
 
 
 class Problem(Exception):  # noqa: N818 - it is an answer, not a failure of the server
@@ -56,12 +57,14 @@ def as_response(problem: Problem) -> JSONResponse:
 
 
 def without_places(message: str) -> str:
-    """A message with absolute paths left out.
+    """A message with paths left out: in quotes also those with blanks, and relative ones that begin as such.
 
     >>> without_places("cannot read /home/ann/index/items.sqlite: gone")
     'cannot read …: gone'
+    >>> without_places("cannot read '/home/ann smith/my index/items.sqlite', nor ../data/x/y.npy")
+    'cannot read …, nor …'
     """
-    return _PLACE.sub("…", message)
+    return _PLACE.sub("…", _QUOTED.sub("…", message))
 
 
 def invalid(errors: Sequence[Any]) -> Problem:

@@ -3,7 +3,7 @@
 from importlib.metadata import version
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Path
+from fastapi import FastAPI, Path, Request
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -18,6 +18,8 @@ from diptych.serving.schemas import (
     SearchRequest,
     UploadRequest,
 )
+from diptych.serving.service import SearchService
+from diptych.serving.settings import ServingSettings
 
 _BODIES = (SearchRequest, UploadRequest, SearchForm, AddRequest, ItemBody, ItemForm)
 _PLACE = "#/components/schemas/{model}"
@@ -70,3 +72,15 @@ def errors(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]
 
 
 ItemId = Annotated[str, Path(min_length=1, max_length=LONGEST_ID, description="An item's id.")]
+
+
+def service_of(request: Request) -> SearchService:
+    """The search service of the application that a request came to; called by hand, for every dependency costs time."""
+    service: SearchService = request.app.state.service
+    return service
+
+
+def settings_of(request: Request) -> ServingSettings:
+    """The settings of that application."""
+    settings: ServingSettings = request.app.state.settings
+    return settings

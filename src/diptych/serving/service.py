@@ -13,8 +13,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from fastapi import Request
-
 from diptych._core.errors import BackendUnavailableError, DiptychError
 from diptych.search import Answer, Hit, NewItem, Query
 from diptych.serving.errors import Problem, busy
@@ -289,15 +287,3 @@ def _within(costs: dict[int, int], most: int) -> list[list[int]]:
         groups[-1].append(place)
         left -= cost
     return groups
-
-
-def service_of(request: Request) -> SearchService:
-    """The search service of the application that a request came to; called by hand, for every dependency costs time."""
-    service: SearchService = request.app.state.service
-    return service
-
-
-def settings_of(request: Request) -> ServingSettings:
-    """The settings of that application."""
-    settings: ServingSettings = request.app.state.settings
-    return settings

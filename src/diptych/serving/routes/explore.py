@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from diptych.serving.errors import Problem
-from diptych.serving.openapi import errors
+from diptych.serving.openapi import errors, service_of, settings_of
 from diptych.serving.schemas import Info, Limits, Projection
 from diptych.serving.security import MAY_READ, keys_of
-from diptych.serving.service import SearchBackend, service_of, settings_of
+from diptych.serving.service import SearchBackend
 
 router = APIRouter(prefix="/v1", tags=["explore"], dependencies=[MAY_READ])
 _MOST_POINTS = 20_000

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from diptych._core.errors import DataError
 from diptych.media import content_type
 from diptych.serving.errors import Problem, not_found
-from diptych.serving.openapi import ItemId, body_of, errors
+from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
 from diptych.serving.requests import item_in, items_in
 from diptych.serving.responses import item_list, item_out
 from diptych.serving.schemas import (
@@ -25,7 +25,6 @@ from diptych.serving.schemas import (
     Where,
 )
 from diptych.serving.security import MAY_READ, MAY_WRITE
-from diptych.serving.service import service_of, settings_of
 
 router = APIRouter(prefix="/v1/items", tags=["items"])
 _reads, _writes = [MAY_READ], [MAY_WRITE]

@@ -7,10 +7,9 @@ from starlette.responses import Response
 
 from diptych.serving.errors import Problem
 from diptych.serving.metrics import Metrics
-from diptych.serving.openapi import errors
+from diptych.serving.openapi import errors, service_of
 from diptych.serving.schemas import Condition, ErrorBody
 from diptych.serving.security import MAY_READ
-from diptych.serving.service import service_of
 
 router = APIRouter(tags=["health"])
 _FAILS: dict[int | str, dict[str, Any]] = {503: {"model": ErrorBody, "description": "Not ready."}}

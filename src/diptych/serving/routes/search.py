@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from diptych.search import QueryPart
 from diptych.serving.errors import not_found
-from diptych.serving.openapi import ItemId, body_of, errors
+from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
 from diptych.serving.requests import query_in, query_of
 from diptych.serving.responses import answer_response
 from diptych.serving.schemas import (
@@ -22,7 +22,6 @@ from diptych.serving.schemas import (
     Suggestions,
 )
 from diptych.serving.security import MAY_READ, NEEDS_KEY, check_reader
-from diptych.serving.service import service_of, settings_of
 
 router = APIRouter(prefix="/v1", tags=["search"])
 
