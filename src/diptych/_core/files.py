@@ -107,7 +107,9 @@ def read_json(source: Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
         return json.loads(source.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{source} is missing.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except OSError as error:
+        raise DataError(f"{source} cannot be read ({error.strerror or error}).") from None
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{source} is not valid JSON ({error}); restore it or make the folder again.") from None
 
 

@@ -11,22 +11,22 @@ import pyarrow as pa
 
 from diptych._core.arrays import Booleans, Strings
 from diptych._core.errors import DataError
-from diptych._core.files import read_json
+from diptych.data.dataset_files import (
+    FORMAT_VERSION,
+    PIPELINE_FOLDER,
+    RESERVED_COLUMNS,
+    fingerprint_of,
+    read_head,
+    read_items,
+)
 from diptych.data.fingerprint import hash_features, hash_records
 from diptych.data.labels import Labels
 from diptych.data.modality import Kind, Modality, read_rows
 from diptych.data.splits import SPLITS, Column, Partition
-from diptych.data.table_files import open_parquet
 from diptych.media import MediaSource, reopen_source
 
 if TYPE_CHECKING:
     from diptych.data.in_memory import MemoryDataset
-
-FORMAT = "diptych-dataset"
-FORMAT_VERSION = 1
-HEAD_KEYS = ("name", "items", "modalities", "classes", "source", "fingerprint", "hashes")
-PIPELINE_FOLDER = "pipeline"
-RESERVED_COLUMNS = ("id", "split", "label", "document")
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,34 +50,14 @@ class Dataset:
 
     @classmethod
     def open(cls, path: str | Path) -> "Dataset":
-        """Open a dataset's folder; features stay on disk until they are asked for."""
+        """Open a dataset's folder; features stay on disk until they are asked for.
+
+        Raises:
+            DataError: when the folder is none, or a file of it is damaged; the message names it.
+        """
         folder = Path(path)
-        if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder; make a dataset with `diptych import` or `diptych ingest`.")
-        if not (folder / "dataset.json").exists():
-            raise DataError(f"{folder} holds no dataset.json, so it is not a dataset; make one with `diptych import`.")
-        head = read_json(folder / "dataset.json")
-        if not isinstance(head, dict) or head.get("format") is None:
-            raise DataError(f"{folder / 'dataset.json'} does not describe a dataset; make one with `diptych import`.")
-        if head.get("format") != FORMAT or head.get("format_version") != FORMAT_VERSION:
-            raise DataError(
-                f"{folder / 'dataset.json'} says format {head.get('format')!r} version "
-                f"{head.get('format_version')!r}; this diptych reads {FORMAT!r} version {FORMAT_VERSION}."
-            )
-        missing = [key for key in HEAD_KEYS if key not in head]
-        if missing:
-            raise DataError(f"{folder / 'dataset.json'} lacks '{missing[0]}'; import the dataset again.")
-        with open_parquet(folder / "items.parquet", str(folder / "items.parquet"), "import the dataset again") as file:
-            items = file.read()
-        if items.num_rows != head["items"]:
-            raise DataError(
-                f"{folder / 'items.parquet'} has {items.num_rows} rows but dataset.json says {head['items']}; "
-                "import the dataset again."
-            )
-        expected = [*RESERVED_COLUMNS, *(f"has_{name}" for name in head["modalities"])]
-        absent = [column for column in expected if column not in items.column_names]
-        if absent:
-            raise DataError(f"{folder / 'items.parquet'} lacks the column '{absent[0]}'; import the dataset again.")
+        head = read_head(folder)
+        items = read_items(folder, head)
         return cls.described(folder, head, items)
 
     @classmethod
@@ -143,7 +123,10 @@ class Dataset:
         return cls(
             path=path,
             name=head["name"],
-            modalities={name: Modality(name=name, **spec) for name, spec in head["modalities"].items()},
+            modalities={
+                name: Modality(name, spec["kind"], spec["dimension"], spec["items"])
+                for name, spec in head["modalities"].items()
+            },
             classes=tuple(head["classes"]),
             source=head["source"],
             fingerprint=head["fingerprint"],
@@ -250,10 +233,3 @@ def media_of(dataset: Dataset) -> MediaSource:
     if not path.exists():
         raise DataError(f"the images of {dataset.path} were in {path} and are gone; put them back or ingest again.")
     return reopen_source(path, str(source.get("images_kind")))
-
-
-def fingerprint_of(
-    format_version: int, classes: Sequence[str], kinds: Mapping[str, str], hashes: Mapping[str, str]
-) -> str:
-    """One hash for a whole dataset, from the hashes of its parts."""
-    return hash_records([format_version, list(classes), dict(kinds), dict(hashes)])

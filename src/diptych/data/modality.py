@@ -138,6 +138,12 @@ def guess_kind(values: Features) -> Kind:
     return "counts" if whole else "dense"
 
 
+def check_modality_name(name: str) -> None:
+    """Refuse a name that could not name a file and a column of a dataset."""
+    if not name.isidentifier() or name in ("items", "dataset"):
+        raise DataError(f"'{name}' cannot name a modality; use letters, digits and underscores, such as 'image'.")
+
+
 def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
     """Refuse a modality of the wrong shape, with non-finite values, or with impossible counts."""
     values, origin = rows.values, rows.origin
@@ -240,6 +246,8 @@ def read_rows(folder: Path, modality: Modality) -> Features:
     except Exception as error:  # NumPy and zipfile raise a dozen kinds for a damaged file
         raise DataError(f"{path} cannot be read ({error}); restore it or import the dataset again.") from None
     expected = (modality.items, modality.dimension)
+    if not isinstance(values, np.ndarray | sp.csr_array) or values.dtype.kind not in "buif":
+        raise DataError(f"{path} holds something else than numbers; restore it or import the dataset again.")
     if values.shape != expected:
         raise DataError(f"{path} holds {values.shape} numbers but dataset.json says {expected}; import it again.")
     return values

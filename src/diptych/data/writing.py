@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 from diptych._core.arrays import Features
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, explained_writes, refuse_existing, write_json
-from diptych.data.dataset import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, Dataset, fingerprint_of
+from diptych.data.dataset import Dataset
+from diptych.data.dataset_files import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, fingerprint_of
 from diptych.data.fingerprint import hash_features, hash_records
 from diptych.data.labels import label_cell, read_labels
-from diptych.data.modality import Modality, ModalityRows, check_rows, to_stored, write_rows
+from diptych.data.modality import Modality, ModalityRows, check_modality_name, check_rows, to_stored, write_rows
 from diptych.data.splits import SPLITS
 
 Label = str | int | Sequence[str] | Sequence[int] | None
@@ -114,7 +115,7 @@ def check_draft(draft: Draft) -> CheckedDraft:
     if not draft.modalities:
         raise DataError(f"{draft.origin}: a dataset needs at least one modality.")
     for name, rows in draft.modalities.items():
-        _check_modality_name(name)
+        check_modality_name(name)
         check_rows(name, rows, draft.ids)
     table = _items_table(draft, label_sets)
     stored = {name: to_stored(rows.values, rows.kind) for name, rows in draft.modalities.items()}
@@ -163,11 +164,6 @@ def check_target(folder: str | Path, *, overwrite: bool) -> None:
         return
     if not (target / "dataset.json").is_file() and not (target.is_dir() and not any(target.iterdir())):
         raise DataError(f"{target} is not a dataset, so it is not overwritten; choose another folder.")
-
-
-def _check_modality_name(name: str) -> None:
-    if not name.isidentifier() or name in ("items", "dataset"):
-        raise DataError(f"'{name}' cannot name a modality; use letters, digits and underscores, such as 'image'.")
 
 
 def _items_table(draft: Draft, label_sets: Sequence[Sequence[str]]) -> pa.Table:

@@ -16,7 +16,7 @@ from diptych._core.progress import Progress, silent
 from diptych._core.state import pack
 from diptych._core.state_folder import versions
 from diptych.data import Dataset
-from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.export.checks import Check, check_rows, moved_rows, real_rows
 from diptych.export.graph import trace_method
 from diptych.export.onnx_file import onnx_library, to_onnx

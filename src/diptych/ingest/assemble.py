@@ -13,7 +13,7 @@ from diptych._core.arrays import Booleans, Features, Integers
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, write_json
 from diptych.data import Dataset, Draft, ModalityRows
-from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.data.tables import Problem, ProblemKind
 from diptych.data.writing import write_draft
 from diptych.features import Pipeline

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.data.dataset import RESERVED_COLUMNS
+from diptych.data.dataset_files import RESERVED_COLUMNS
 from diptych.data.tables import Problem, Table
 from diptych.ingest.column_content import describe_column
 from diptych.ingest.column_guesses import Guess, guess_id, guess_image, guess_label, guess_split, guess_texts

@@ -15,7 +15,7 @@ from diptych._core.files import read_json
 from diptych._core.progress import Progress
 from diptych._core.state import unpack
 from diptych.data import TrainingData
-from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline
 from diptych.features.pipeline import load_located_pipeline

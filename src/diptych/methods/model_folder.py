@@ -12,7 +12,7 @@ from diptych._core.errors import ConfigError
 from diptych._core.files import atomic_folder, read_json
 from diptych._core.state import pack, unpack
 from diptych._core.state_folder import FolderFormat, hash_state, to_weights, versions
-from diptych.data.dataset import PIPELINE_FOLDER
+from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline
 from diptych.methods.base import Method, check_names
 from diptych.methods.exported import is_exported, load_exported
