@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 EXTRAS := all,peers,dev,docs
 
-.PHONY: setup demo test test-slow check bench quality docs clean chromium
+.PHONY: setup demo test test-slow check bench quality docs reference clean chromium
 
 setup: $(STAMP)
 
@@ -45,6 +45,10 @@ quality: setup
 
 docs: setup
 	$(BIN)/mkdocs build --strict
+
+# The pages of docs/reference that are written from the code; a test fails when they are behind it.
+reference: setup
+	$(BIN)/python -m tools.reference
 
 clean:
 	rm -rf build dist site runs .pytest_cache .mypy_cache .ruff_cache

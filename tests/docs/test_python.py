@@ -1,9 +1,13 @@
-"""Every Python block of the documentation runs, and prints what the block after it says."""
+"""Every Python block of the documentation runs, and prints what the block after it says.
+
+With DIPTYCH_WRITE_OUTPUTS=1 the blocks of output are written anew instead.
+"""
 
 import ast
 import contextlib
 import io
 import math
+import os
 import re
 
 import pytest
@@ -18,7 +22,7 @@ _TOLERANCE = 0.05
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
 def test_a_page_runs_from_top_to_bottom(page, reader, bring) -> None:
     names: dict = {"__name__": "__docs__"}
-    printed, after_python, skip = "", False, False
+    printed, after_python, skip, outputs = "", False, False, []
     for piece in pieces(page):
         if piece.kind == "needs":
             bring([name.strip() for name in piece.content.split(",")])
@@ -31,9 +35,22 @@ def test_a_page_runs_from_top_to_bottom(page, reader, bring) -> None:
         elif piece.kind in ("python", "setup"):
             printed, after_python = run(piece, page, names), piece.kind == "python"
         else:
-            if piece.kind == "text" and after_python:
+            if piece.kind == "text" and after_python and os.environ.get("DIPTYCH_WRITE_OUTPUTS"):
+                outputs.append((piece, printed))
+            elif piece.kind == "text" and after_python:
                 assert_alike(printed, piece.content, f"{name_of(page)}:{piece.line}")
             after_python = False
+    write(page, outputs)
+
+
+def write(page, outputs: list[tuple[Piece, str]]) -> None:
+    """Put what was printed into a page, from its end to its beginning."""
+    lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
+    for piece, printed in reversed(outputs):
+        first = piece.line - 1
+        lines[first : first + piece.content.count("\n")] = printed.splitlines(keepends=True)
+    if outputs:
+        page.write_text("".join(lines), encoding="utf-8")
 
 
 def run(piece: Piece, page, names: dict) -> str:

@@ -1,0 +1,1 @@
+"""What keeps the documentation true: pages that are written from the code."""
