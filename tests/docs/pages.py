@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 _PIECE = re.compile(
     r"^<!--\s*(?P<word>needs|skip):(?P<said>.*?)-->"
     r"|^<!--\s*setup\n(?P<setup>.*?)^-->"
-    r"|^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^(?P=indent)```\s*$",
+    r"|^(?P<indent> *)```(?P<language>\w*)(?P<more>[^\n]*)\n(?P<code>.*?)^(?P=indent)```\s*$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -31,7 +31,7 @@ class Piece:
     """A part of a page that means something to a test.
 
     Attributes:
-        kind: "needs", "skip", "setup", or the language of a block.
+        kind: "needs", "skip", "setup", "file" for what a file holds, or the language of a block.
         content: what it holds.
         line: where it starts in its page.
     """
@@ -59,7 +59,8 @@ def pieces(page: Path) -> list[Piece]:
         else:
             indent = match["indent"]
             code = "".join(row.removeprefix(indent) for row in match["code"].splitlines(keepends=True))
-            found.append(Piece(match["language"], code, line + 1))
+            kind = "file" if "file=" in match["more"] else match["language"]
+            found.append(Piece(kind, code, line + 1))
     return found
 
 

@@ -19,7 +19,7 @@ import json, sys
 from pathlib import Path
 import numpy as np
 sys.path.insert(0, sys.argv[1])
-import synthetic
+import diptych, synthetic
 from diptych.export import export_model
 from diptych.features import make_feature
 from diptych.index import EmbedderId, Identity, create_index, engines, open_index
@@ -41,7 +41,7 @@ known = [{"n": 1}, {}, {"n": 2}]
 index.add(["a", "b", "c"], [[1, 0], [0, 1], [1, 1]], modality=["image", "text", "image"], metadata=known)
 found = open_index("toy", engine="memory").search([1, 0.2], 2, where="n >= 1")[0]
 print(json.dumps({
-    "listed": "class-means" in names() and "memory" in engines(),
+    "listed": "class-means" in names() and "memory" in engines() and diptych.ClassMeans is type(model),
     "map": evaluate_model(load_model(folder / "model"), dataset).average_map,
     "chance": evaluate_model(create("chance").fit(dataset), dataset).average_map,
     "graph": float(np.abs(graph - model.embed("image", rows)).max()),
