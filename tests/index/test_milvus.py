@@ -1,12 +1,14 @@
 """The milvus engine beyond the contract: filters, the graph once it is built, and what it says when it cannot."""
 
 import sys
+import time
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, TimeLimitError
 from diptych._core.optional import optional_package
 from diptych._core.seeding import generator
 from diptych.index import EmbedderId, Identity, create_index, open_index
@@ -14,6 +16,7 @@ from diptych.index.milvus.filters import spans_of, to_milvus
 from index.brute_force import BruteForce, check_found
 from index.servers import varied
 from index.servers.milvus import running_milvus
+from index.servers.proxy import Proxy
 
 EMBEDDER = EmbedderId("model")
 
@@ -159,3 +162,47 @@ def test_no_address_and_no_client(monkeypatch):
     with pytest.raises(ConfigError, match=r"pip install 'diptych\[milvus\]'"):
         open_index("x", engine="milvus", url="http://127.0.0.1:1")
     optional_package.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def proxy(url):
+    made = Proxy(urlsplit(url).port)
+    yield made
+    made.thaw()
+    made.stop()
+
+
+def refused(call):
+    started = time.monotonic()
+    with pytest.raises(BackendUnavailableError) as told:
+        call()
+    assert time.monotonic() - started < 5
+    assert str(told.value) == "the server of the index cannot be used now: it does not answer; try again later."
+
+
+def test_a_server_that_is_away_or_frozen_is_told_in_seconds(proxy, varied_index, varied_place):
+    address = f"http://127.0.0.1:{proxy.port}"
+    with open_index(varied_place, engine="milvus", url=address) as index:
+        calls = [lambda: index.count(where="a = 1"), lambda: index.search([1.0, 0.0], 3), index.check_available]
+        for block, release in ((proxy.freeze, proxy.thaw), (proxy.stop, proxy.start)):
+            for call in calls:
+                call()
+            block()
+            for call in calls:
+                refused(call)
+            release()
+            until = time.monotonic() + 30
+            while True:
+                try:
+                    assert len(index.search([1.0, 0.0], 3)[0]) == 3
+                    break
+                except BackendUnavailableError:
+                    assert time.monotonic() < until, "it recovers without being opened again"
+
+
+def test_a_request_is_cancelled_when_its_time_is_over(varied_index, varied_place, url):
+    with (
+        open_index(varied_place, engine="milvus", url=url, time_limit_s=0.0001) as index,
+        pytest.raises(TimeLimitError, match="took longer than allowed"),
+    ):
+        index.search([1.0, 0.0], 3)

@@ -4,13 +4,13 @@ What made its vectors is written in the collection's description.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, TimeLimitError
 from diptych._core.optional import optional_package
 from diptych.index.identity import EngineSettings, Identity
 from diptych.index.items import LONGEST_NAME
@@ -21,6 +21,11 @@ def pymilvus() -> Any:  # noqa: ANN401 - the type checker must do without the ex
     """Return the client library, or raise an error that names the extra."""
     return optional_package("pymilvus", "the engine milvus", "milvus")
 
+
+_DAY_S = 24 * 3600.0
+Answer = TypeVar("Answer")
+
+_log = logging.getLogger(__name__)
 
 Structure = Literal["hnsw", "flat", "ivf_sq8", "diskann"]
 STRUCTURES: tuple[Structure, ...] = ("hnsw", "flat", "ivf_sq8", "diskann")
@@ -90,32 +95,60 @@ class Settings(EngineSettings):
         return {"metric_type": "IP", "params": given.get(self.structure, {})}
 
 
-ANSWER_S = 60.0
-"""How long an answer may take, with all that the client tries again when the server is gone."""
 _CONNECT_S = 10.0
+_FIRST_S = 2.5
+"""So long an answer may take before the server is asked whether it lives."""
+_PROBE_S = 1.5
 _NOT_CONNECTED = 2
 """What the client calls a server that is gone."""
 
 
 class Connection:
-    """A client that threads may share."""
+    """A client that threads may share.
 
-    def __init__(self, url: str) -> None:
+    Args:
+        url: the address of the server.
+        time_limit_s: how long a request may take that is under way in a living server; None for a day.
+    """
+
+    def __init__(self, url: str, *, time_limit_s: float | None = 30.0) -> None:
         parts = _parts(url)
         self.shown = parts.pop("shown")
+        self._time_limit_s = _DAY_S if time_limit_s is None else time_limit_s
         self._secrets = [value for name in ("password", "token") if (value := parts.get(name))]
         self._client: Any = None
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs whole requests, secrets and all
-        with self._told(connecting=True):
+        with self._explained(connecting=True):
             self._client = pymilvus().MilvusClient(**parts, timeout=_CONNECT_S)
 
     @contextmanager
     def client(self) -> Iterator[Any]:
-        """The client; what goes wrong in the block becomes one of our errors."""
+        """Lend the client; what goes wrong in the block becomes one of our errors."""
         if self._client is None:
             raise ConfigError("this index is closed; open it again.")
-        with self._told(connecting=False):
+        with self._explained(connecting=False):
             yield self._client
+
+    def ask(self, request: Callable[[Any, float], Answer]) -> Answer:
+        """Send a request, given as a function of the client and of the seconds it may take.
+
+        A server that does not answer at once is asked whether it lives. If it does, the request is sent again and may
+        take as long as it is allowed: every request can be repeated.
+        """
+        with self.client() as client:
+            try:
+                return request(client, min(_FIRST_S, self._time_limit_s))
+            except (pymilvus().MilvusException, _grpc().RpcError) as error:
+                if not _is_silence(error) or self._time_limit_s <= _FIRST_S:
+                    raise
+                if not self._lives():
+                    raise self._away("it does not answer") from None
+            return request(client, self._time_limit_s)
+
+    def check_available(self) -> None:
+        """Raise an error that says why, if the server does not answer."""
+        with self.client() as client:
+            client.get_server_version(timeout=_FIRST_S)
 
     def close(self) -> None:
         """Close the connection; twice does no harm."""
@@ -124,18 +157,54 @@ class Connection:
             client.close()
 
     @contextmanager
-    def _told(self, *, connecting: bool) -> Iterator[None]:
+    def _explained(self, *, connecting: bool) -> Iterator[None]:
         try:
             yield
-        except pymilvus().MilvusException as error:
-            told = " ".join(str(error.message).split())
+        except (pymilvus().MilvusException, _grpc().RpcError) as error:
+            told = " ".join(str(getattr(error, "message", error)).split())
             for secret in self._secrets:
                 told = told.replace(secret, "…")
-            if connecting or error.code == _NOT_CONNECTED or isinstance(error, pymilvus().MilvusUnavailableException):
+            if connecting:
                 raise ConfigError(
                     f"Milvus at {self.shown} cannot be used ({told}); check --url and the server."
                 ) from None
-            raise DataError(f"Milvus at {self.shown} refuses: {told}") from None
+            if _is_silence(error) and self._lives():
+                raise TimeLimitError(
+                    "the query took longer than allowed and was cancelled; narrow its condition."
+                ) from None
+            if _is_silence(error) or _is_absence(error):
+                raise self._away(told) from None
+            raise DataError(f"Milvus refuses: {told}") from None
+
+    def _away(self, told: str) -> BackendUnavailableError:
+        _log.warning("Milvus at %s cannot be used now: %s", self.shown, told)
+        return BackendUnavailableError(
+            "the server of the index cannot be used now: it does not answer; try again later."
+        )
+
+    def _lives(self) -> bool:
+        try:
+            self._client.get_server_version(timeout=_PROBE_S)
+        except (pymilvus().MilvusException, _grpc().RpcError):
+            return False
+        return True
+
+
+def _grpc() -> Any:  # noqa: ANN401 - the type checker must do without the extra
+    return optional_package("grpc", "the engine milvus", "milvus")
+
+
+def _is_silence(error: Any) -> bool:  # noqa: ANN401 - of the client or of gRPC
+    """Whether an answer did not come in time."""
+    return isinstance(error, _grpc().RpcError) and error.code() == _grpc().StatusCode.DEADLINE_EXCEEDED
+
+
+def _is_absence(error: Any) -> bool:  # noqa: ANN401 - of the client or of gRPC
+    """Whether nobody is there to answer."""
+    if isinstance(error, _grpc().RpcError):
+        return error.code() in (_grpc().StatusCode.UNAVAILABLE, _grpc().StatusCode.CANCELLED)
+    away = (_NOT_CONNECTED, _grpc().StatusCode.UNAVAILABLE)
+    return isinstance(error, pymilvus().MilvusUnavailableException) or error.code in away
 
 
 def _parts(url: str) -> dict[str, Any]:

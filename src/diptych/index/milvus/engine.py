@@ -16,7 +16,7 @@ from diptych.index.filters import Condition
 from diptych.index.identity import Identity
 from diptych.index.items import Batch, Hits, Item
 from diptych.index.milvus import collection
-from diptych.index.milvus.collection import ANSWER_S, Connection, Settings
+from diptych.index.milvus.collection import Connection, Settings
 from diptych.index.milvus.filters import one_of
 from diptych.index.milvus.rows import Reader, Search, rows_of, vectors_of
 from diptych.index.remote import narrowed, stored_name
@@ -57,22 +57,23 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
     return MilvusIndex(place, url)
 
 
-def open(place: Path | str, *, url: str = "") -> "MilvusIndex":
+def open(place: Path | str, *, url: str = "", time_limit_s: float | None = 30.0) -> "MilvusIndex":
     """Open an index that exists.
 
     Args:
         place: the name of the index.
         url: the address of the server.
+        time_limit_s: how long a request may take before it is cancelled; None for no limit.
     """
-    return MilvusIndex(place, url)
+    return MilvusIndex(place, url, time_limit_s=time_limit_s)
 
 
 class MilvusIndex(Index):
     """An index in a collection of Milvus; threads may share it, and other processes may open it, too."""
 
-    def __init__(self, place: Path | str, url: str) -> None:
+    def __init__(self, place: Path | str, url: str, *, time_limit_s: float | None = 30.0) -> None:
         self._name = stored_name(place)
-        self._connection = Connection(url)
+        self._connection = Connection(url, time_limit_s=time_limit_s)
         try:
             with self._connection.client() as client:
                 self._identity, self._settings = collection.read_head(client, self._name, self._connection.shown)
@@ -109,6 +110,10 @@ class MilvusIndex(Index):
             write_snapshot(client, self._reader, stored_name(target), self._identity, self._settings)
         return Path(target)
 
+    def check_available(self) -> None:
+        """Raise an error that says why, if the server does not answer."""
+        self._connection.check_available()
+
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
@@ -130,15 +135,14 @@ class MilvusIndex(Index):
         return self._put(rows_of(batch))
 
     def _put(self, rows: list[dict[str, Any]]) -> int:
-        with self._connection.client() as client:
-            client.upsert(self._name, rows, timeout=ANSWER_S)
+        self._connection.ask(lambda client, seconds: client.upsert(self._name, rows, timeout=seconds))
         return len(rows)
 
     def _delete(self, ids: list[str]) -> int:
         known = list(self._reader.by_ids(ids, ["id"]))
         if known:
-            with self._connection.client() as client:
-                client.delete(self._name, filter=one_of("id", known), timeout=ANSWER_S)
+            chosen = one_of("id", known)
+            self._connection.ask(lambda client, seconds: client.delete(self._name, filter=chosen, timeout=seconds))
         return len(known)
 
     def _get(self, ids: list[str]) -> dict[str, Item]:

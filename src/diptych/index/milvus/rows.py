@@ -14,7 +14,7 @@ from diptych._core.arrays import Singles
 from diptych._core.errors import DataError
 from diptych.index.filters import Comparison, Condition, Key, predicate
 from diptych.index.items import Batch, Hits
-from diptych.index.milvus.collection import ANSWER_S, Connection, Settings
+from diptych.index.milvus.collection import Connection, Settings
 from diptych.index.milvus.filters import Expression, one_of, spans_of, to_milvus
 from diptych.index.remote import SPARE, Candidates, in_order, page, settled
 
@@ -107,24 +107,18 @@ class Reader:
 
     def count_asked(self, asked: Expression) -> int:
         """How many rows the server counts."""
-        with self._connection.client() as client:
-            answer = client.query(
-                self._name, filter=asked.text, output_fields=["count(*)"], consistency_level="Strong", timeout=ANSWER_S
-            )
-        return int(answer[0]["count(*)"])
+        (answer,) = self._ask(filter=asked.text, output_fields=["count(*)"])
+        return int(answer["count(*)"])
 
     def _query(self, text: str, fields: list[str], limit: int) -> list[Row]:
-        with self._connection.client() as client:
-            return list(
-                client.query(
-                    self._name,
-                    filter=text,
-                    output_fields=fields,
-                    limit=limit,
-                    consistency_level="Strong",
-                    timeout=ANSWER_S,
-                )
+        return self._ask(filter=text, output_fields=fields, limit=limit)
+
+    def _ask(self, **options: Any) -> list[Row]:  # noqa: ANN401 - of the client
+        return self._connection.ask(
+            lambda client, seconds: list(
+                client.query(self._name, consistency_level="Strong", timeout=seconds, **options)
             )
+        )
 
 
 def fitting(condition: Condition | None) -> Callable[[Row], bool]:
@@ -185,8 +179,8 @@ class Search:
         return self._compared_with_all(query, fields, limit)
 
     def _proposed(self, queries: Singles, limit: int, fields: list[str]) -> list[list[Row]]:
-        with self._connection.client() as client:
-            answers = client.search(
+        answers = self._connection.ask(
+            lambda client, seconds: client.search(
                 self._name,
                 data=list(padded(queries)),
                 anns_field="vector",
@@ -195,9 +189,10 @@ class Search:
                 output_fields=fields,
                 search_params=self._settings.to_search(limit),
                 consistency_level="Strong",
-                timeout=ANSWER_S,
+                timeout=seconds,
             )
-            return [[hit["entity"] for hit in answer] for answer in answers]
+        )
+        return [[hit["entity"] for hit in answer] for answer in answers]
 
     def _checked(self, rows: list[Row], asked_for: int) -> Candidates:
         """Rows that fit; whether they are all there are is asked only where they are few, as graphs may miss some."""
