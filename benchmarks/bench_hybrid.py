@@ -35,8 +35,7 @@ from diptych.search.answers import Answerer
 from diptych.search.listing import Lister
 from diptych.search.raw_embedder import Embedded, RawEmbedder
 from diptych.search.spaces import IndexSpaces
-from diptych.search.suggestions import Suggester
-from diptych.search.texts import Texts, TextsPlan
+from diptych.search.texts import Suggester, Texts, TextsPlan
 
 COUNT, IMAGE_NUMBERS, TEXT_NUMBERS = 100_000, 256, 384
 WORDS, WORDS_IN_TEXT, WORDS_IN_QUERY = 4_000, 20, 3

@@ -15,7 +15,7 @@ from diptych.search.calibration import Calibration
 from diptych.search.listing import Lister
 from diptych.search.probabilities import ProbabilityMap
 from diptych.search.spaces import IndexSpaces
-from diptych.search.suggestions import Suggester
+from diptych.search.texts import Suggester
 from diptych.serving import create_app
 
 VECTORS = "vectors.npy"

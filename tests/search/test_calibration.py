@@ -15,8 +15,7 @@ from diptych.methods import create, save_model
 from diptych.search import Searcher, build_index
 from diptych.search.calibration import read_calibration, write_calibration
 from diptych.search.calibrator import calibrate
-from diptych.search.pairs import Pairs, Side, draw_pairs
-from diptych.search.probabilities import ProbabilityMap, fit_map
+from diptych.search.probabilities import Pairs, ProbabilityMap, Side, draw_pairs, fit_map
 from diptych.search.reliability import reliability
 
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from diptych._core.seeding import generator
 from diptych.search.listing import IMAGE, TEXT, WORDS, Listed, Presence, fit_presence, nearness
-from diptych.search.pairs import Pairs
-from diptych.search.probabilities import CosineLine, fit_line, sigmoid
+from diptych.search.probabilities import CosineLine, Pairs, fit_line, sigmoid
 from diptych.search.ranking import Fusion, fused, learn_fusion, merged, word_evidence
 from diptych.search.simulation import phrase
 

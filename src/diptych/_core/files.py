@@ -123,7 +123,7 @@ def interpreting(source: Path, fix: str) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, EOFError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, EOFError, OSError) as error:
         raise DataError(f"{source} is damaged ({type(error).__name__}: {error}); {fix}.") from None
 
 

@@ -69,7 +69,7 @@ def serve(
 
     Pass keys in the environment rather than as options, which other users of the machine can see.
     """
-    from diptych.search.engine_location import URL_VARIABLE
+    from diptych.search.index_folder import URL_VARIABLE
     from diptych.up.folder import shown_address
 
     try:

@@ -17,7 +17,7 @@ from diptych.search.hits import Answer, Hit, Why, public
 from diptych.search.listing import Lister
 from diptych.search.query import Direction, Mode, Query, directions
 from diptych.search.raw_embedder import RawEmbedder
-from diptych.search.suggestions import Suggester
+from diptych.search.texts import Suggester
 
 
 @dataclass(frozen=True)

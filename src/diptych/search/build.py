@@ -19,24 +19,22 @@ from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.purposes import Purpose
 from diptych.search.calibration import Calibration, write_calibration
 from diptych.search.calibrator import calibrate
-from diptych.search.engine_location import EngineLocation
-from diptych.search.entries import describe_items, entry_id, media_names
+from diptych.search.entries import describe_dataset, describe_items, entry_id, media_names
+from diptych.search.generation import take_over_changes
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
     MEDIA_FOLDER,
     MODEL_FOLDER,
+    EngineLocation,
     WorkFolder,
-    describe_dataset,
     work_folder,
 )
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.listing import Lister
 from diptych.search.media_store import ImageImporter, MediaStore, image_importer
-from diptych.search.projection import ProjectionChoice, project, write_projection
 from diptych.search.rank_learning import DocumentLearner
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
-from diptych.search.rebuild import take_over_changes
-from diptych.search.spaces import IndexSpaces, check_indexable
+from diptych.search.spaces import IndexSpaces, ProjectionChoice, check_indexable, project, write_projection
 from diptych.search.texts import FOLDER as TEXTS_FOLDER
 from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, plan_texts
 

@@ -15,8 +15,17 @@ from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 from diptych.search.calibration import Calibration, DocumentCalibration, Relevance, typed
 from diptych.search.listing import Lister
-from diptych.search.pairs import Pairs, Side, draw_pairs, itself
-from diptych.search.probabilities import CosineLine, ProbabilityMap, fit_line, fit_map, sigmoid
+from diptych.search.probabilities import (
+    CosineLine,
+    Pairs,
+    ProbabilityMap,
+    Side,
+    draw_pairs,
+    fit_line,
+    fit_map,
+    itself,
+    sigmoid,
+)
 from diptych.search.raw_embedder import has_content
 from diptych.search.reliability import BestEntries, best_of, judged, judged_best
 from diptych.search.spaces import IndexSpaces

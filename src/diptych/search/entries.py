@@ -5,20 +5,28 @@ document are one hit.
 """
 
 import math
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from diptych._core.arrays import Integers
 from diptych._core.errors import ConfigError, DiptychError
 from diptych._core.files import read_json, write_json
-from diptych.data import Dataset
+from diptych.data import SPLITS, Dataset, Partition
 from diptych.features import clean_text
 from diptych.index import Condition, Index, parse
 from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or
 from diptych.index.filters.conditions import COLUMNS
+from diptych.search.index_folder import Description, EngineLocation
 
+_ATTRIBUTIONS = ("ATTRIBUTION.md", "ATTRIBUTION.txt")
+_LONGEST_ATTRIBUTION = 20_000
+_EXAMPLES = 8
+_EXAMPLE_LENGTH = 70
 RESERVED = ("media", "has_media")
 """Keys that say which image is shown, and are never taken from outside."""
 _TAKEN = ("id", "modality", "item", "document", "split", "label", *RESERVED)
@@ -194,3 +202,82 @@ def _names(condition: Condition) -> set[str]:
         case Comparison(key, _, _) | In(key, _) | Like(key, _) | Missing(key):
             return {key.path[0]}
     return set()
+
+
+def describe_dataset(
+    dataset: Dataset, modalities: tuple[str, ...], index_folder: Path, location: EngineLocation
+) -> Description:
+    """Gather what an index built from a dataset says of itself."""
+    having = {name: dataset.everything.having(name) for name in modalities}
+    per_class = {name: part.labels.class_counts().tolist() for name, part in having.items()}
+    splits = {name: dataset.splits[part.index] for name, part in having.items()}
+    return Description(
+        dataset={"name": dataset.name, "fingerprint": dataset.fingerprint},
+        classes={
+            label: {name: counts[code] for name, counts in per_class.items()}
+            for code, label in enumerate(dataset.classes)
+        },
+        splits={split: {name: int((given == split).sum()) for name, given in splits.items()} for split in SPLITS},
+        engine=location.engine,
+        url=location.public_url,
+        place=location.place,
+        sources=_sources(dataset, index_folder),
+        attribution=_attribution(dataset),
+        examples=_examples(dataset),
+        keys=metadata_keys(dataset),
+        documents=_count_documents(dataset, having.values()),
+        own_documents=bool((dataset.everything.documents == dataset.ids).all()),
+    )
+
+
+def _count_documents(dataset: Dataset, parts: Iterable[Partition]) -> int:
+    """How many documents have at least one of the modalities."""
+    present = np.zeros(len(dataset), np.bool_)
+    for part in parts:
+        present[part.index] = True
+    return len(np.unique(dataset.everything.documents[present]))
+
+
+def _sources(dataset: Dataset, index_folder: Path) -> list[dict[str, str]]:
+    """Where the images lie, as seen from the index's folder."""
+    if dataset.source.get("importer") != "ingest":
+        return []
+    there, here = (dataset.path / str(dataset.source["images"])).resolve(), index_folder.resolve()
+    shared = Path(os.path.commonpath([here, there])) if here.anchor == there.anchor else Path(here.anchor)
+    path = there.as_posix() if shared == Path(here.anchor) else Path(os.path.relpath(there, here)).as_posix()
+    return [{"path": path, "kind": str(dataset.source["images_kind"])}]
+
+
+def _attribution(dataset: Dataset) -> str:
+    """The words of thanks that lie beside the dataset or the table it was made from."""
+    places = [dataset.path]
+    if "pairs" in dataset.source:
+        pairs = (dataset.path / str(dataset.source["pairs"])).resolve()
+        places.append(pairs if pairs.is_dir() else pairs.parent)
+    for file in (place / name for place in places for name in _ATTRIBUTIONS):
+        if file.is_file():
+            return file.read_text(encoding="utf-8", errors="replace")[:_LONGEST_ATTRIBUTION]
+    return str(dataset.source.get("attribution", ""))
+
+
+def _examples(dataset: Dataset) -> list[str]:
+    """Short texts of test items, each of another class as long as there are others."""
+    if "text" not in dataset.metadata_columns:
+        return []
+    order = np.argsort(dataset.splits != "test", kind="stable")
+    labels, texts = dataset.items.column("label").to_pylist(), dataset.items.column("text").to_pylist()
+    found: dict[str, str] = {}
+    for place in order.tolist():
+        if texts[place] and str(labels[place]) not in found:
+            found[str(labels[place])] = _shortened(texts[place])
+        if len(found) == _EXAMPLES:
+            break
+    return list(dict.fromkeys(found.values()))
+
+
+def _shortened(text: str) -> str:
+    """The first sentence, or as many of its words as fit."""
+    sentence = " ".join(text.split()).split(". ")[0].rstrip(" .")
+    if len(sentence) <= _EXAMPLE_LENGTH:
+        return sentence
+    return sentence[:_EXAMPLE_LENGTH].rsplit(" ", 1)[0]

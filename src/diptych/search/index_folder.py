@@ -1,31 +1,30 @@
-"""The folder of an index: what `searcher.json` says of it, and the work folder in which it grows until it is whole."""
+"""The folder of an index: its description, where its engine is, who may write, and the folder in which it is built."""
 
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import numpy as np
-
-from diptych._core.errors import BackendUnavailableError, DataError
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
 from diptych._core.files import atomic_folder, checked_fields, interpreting, read_json, write_json
 from diptych._core.locks import file_lock
-from diptych.data import SPLITS, Dataset, Partition
-from diptych.search.engine_location import EngineLocation
-from diptych.search.entries import metadata_keys
+from diptych.index import EmbedderId, Identity, Index, create_index, open_index
+from diptych.index.registry import engines_with_words
 
 FILE = "searcher.json"
 MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
 FORMAT = "diptych-search"
 FORMAT_VERSION = 1
-_ATTRIBUTIONS = ("ATTRIBUTION.md", "ATTRIBUTION.txt")
-_LONGEST_ATTRIBUTION = 20_000
-_EXAMPLES = 8
-_EXAMPLE_LENGTH = 70
+_STATE = "building.json"
+REBUILD = "restore it from a backup, or build the index again with `diptych index`"
+_WRITE_LOCK = "write.lock"
+_WAIT_S = 10.0
+_PAUSES_S = (0.0, 0.01, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
@@ -81,92 +80,6 @@ class Description:
             if found != (FORMAT, FORMAT_VERSION):
                 raise DataError(f"{folder / FILE} says format {found}; this diptych reads {(FORMAT, FORMAT_VERSION)}.")
             return checked_fields(cls(**written))
-
-
-def describe_dataset(
-    dataset: Dataset, modalities: tuple[str, ...], index_folder: Path, location: EngineLocation
-) -> Description:
-    """Gather what an index built from a dataset says of itself."""
-    having = {name: dataset.everything.having(name) for name in modalities}
-    per_class = {name: part.labels.class_counts().tolist() for name, part in having.items()}
-    splits = {name: dataset.splits[part.index] for name, part in having.items()}
-    return Description(
-        dataset={"name": dataset.name, "fingerprint": dataset.fingerprint},
-        classes={
-            label: {name: counts[code] for name, counts in per_class.items()}
-            for code, label in enumerate(dataset.classes)
-        },
-        splits={split: {name: int((given == split).sum()) for name, given in splits.items()} for split in SPLITS},
-        engine=location.engine,
-        url=location.public_url,
-        place=location.place,
-        sources=_sources(dataset, index_folder),
-        attribution=_attribution(dataset),
-        examples=_examples(dataset),
-        keys=metadata_keys(dataset),
-        documents=_count_documents(dataset, having.values()),
-        own_documents=bool((dataset.everything.documents == dataset.ids).all()),
-    )
-
-
-def _count_documents(dataset: Dataset, parts: Iterable[Partition]) -> int:
-    """How many documents have at least one of the modalities."""
-    present = np.zeros(len(dataset), np.bool_)
-    for part in parts:
-        present[part.index] = True
-    return len(np.unique(dataset.everything.documents[present]))
-
-
-def _sources(dataset: Dataset, index_folder: Path) -> list[dict[str, str]]:
-    """Where the images lie, as seen from the index's folder."""
-    if dataset.source.get("importer") != "ingest":
-        return []
-    there, here = (dataset.path / str(dataset.source["images"])).resolve(), index_folder.resolve()
-    shared = Path(os.path.commonpath([here, there])) if here.anchor == there.anchor else Path(here.anchor)
-    path = there.as_posix() if shared == Path(here.anchor) else Path(os.path.relpath(there, here)).as_posix()
-    return [{"path": path, "kind": str(dataset.source["images_kind"])}]
-
-
-def _attribution(dataset: Dataset) -> str:
-    """The words of thanks that lie beside the dataset or the table it was made from."""
-    places = [dataset.path]
-    if "pairs" in dataset.source:
-        pairs = (dataset.path / str(dataset.source["pairs"])).resolve()
-        places.append(pairs if pairs.is_dir() else pairs.parent)
-    for file in (place / name for place in places for name in _ATTRIBUTIONS):
-        if file.is_file():
-            return file.read_text(encoding="utf-8", errors="replace")[:_LONGEST_ATTRIBUTION]
-    return str(dataset.source.get("attribution", ""))
-
-
-def _examples(dataset: Dataset) -> list[str]:
-    """Short texts of test items, each of another class as long as there are others."""
-    if "text" not in dataset.metadata_columns:
-        return []
-    order = np.argsort(dataset.splits != "test", kind="stable")
-    labels, texts = dataset.items.column("label").to_pylist(), dataset.items.column("text").to_pylist()
-    found: dict[str, str] = {}
-    for place in order.tolist():
-        if texts[place] and str(labels[place]) not in found:
-            found[str(labels[place])] = _shortened(texts[place])
-        if len(found) == _EXAMPLES:
-            break
-    return list(dict.fromkeys(found.values()))
-
-
-def _shortened(text: str) -> str:
-    """The first sentence, or as many of its words as fit."""
-    sentence = " ".join(text.split()).split(". ")[0].rstrip(" .")
-    if len(sentence) <= _EXAMPLE_LENGTH:
-        return sentence
-    return sentence[:_EXAMPLE_LENGTH].rsplit(" ", 1)[0]
-
-
-_STATE = "building.json"
-REBUILD = "restore it from a backup, or build the index again with `diptych index`"
-_WRITE_LOCK = "write.lock"
-_WAIT_S = 10.0
-_PAUSES_S = (0.0, 0.01, 0.1, 0.5)
 
 
 class WorkFolder:
@@ -294,3 +207,71 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
     if not (target / FILE).is_file() and not (target.is_dir() and not any(target.iterdir())):
         raise DataError(f"{target} is not an index, so it is not overwritten; choose another folder.")
+
+
+URL_VARIABLE = "DIPTYCH_ENGINE_URL"
+"""The environment variable with the address of the server, password and all, which no index keeps."""
+
+
+@dataclass(frozen=True)
+class EngineLocation:
+    """Where the vectors are.
+
+    Attributes:
+        engine: which engine.
+        url: the address of its server; None for an engine in the folder.
+        place: what the index is called on the server; None for an engine in the folder.
+    """
+
+    engine: str = "local"
+    url: str | None = None
+    place: str | None = None
+
+    @classmethod
+    def found(cls, engine: str, url: str | None, place: str | None, stored_url: str | None = None) -> "EngineLocation":
+        """A location whose address is given, in the environment, or known without a password."""
+        if engine == "local":
+            if url is not None:
+                raise ConfigError(f"the local engine has no address, and {url!r} was given; leave out --url.")
+            return cls()
+        return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
+
+    def for_texts(self) -> "EngineLocation":
+        """Where the texts beside an index are: the same engine where it finds words, else one in the folder."""
+        if self.engine not in engines_with_words() or self.place is None:
+            return EngineLocation()
+        return EngineLocation(self.engine, self.url, f"{self.place}-texts")
+
+    def create(self, folder: Path, identity: Identity, *, parts_searched: bool = False, words: bool = False) -> Index:
+        """Make an empty index.
+
+        Args:
+            folder: where, for an engine in a folder.
+            identity: of the vectors.
+            parts_searched: whether queries will look at some of the columns only. Such a query is compared with every
+                vector; Milvus does this well only if the index is made for it.
+            words: whether entries can also be found by words.
+        """
+        options = self._options()
+        if parts_searched and self.engine == "milvus":
+            options["structure"] = "flat"
+        return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
+
+    def open(self, folder: Path, embedder: EmbedderId | None = None, *, writable: bool = True) -> Index:
+        """Open the index; one of another embedder is refused, if that is given."""
+        if self.engine == "local":
+            return open_index(folder, embedder=embedder, read_only=not writable)
+        if self.place is None:
+            raise DataError(f"{folder} does not say what its index is called in {self.engine}; build it again.")
+        return open_index(self.place, engine=self.engine, embedder=embedder, **self._options())
+
+    @property
+    def public_url(self) -> str | None:
+        """The address without its password, as it may stand in a file."""
+        if self.url is None:
+            return None
+        secret = urlsplit(self.url).password
+        return self.url if secret is None else self.url.replace(f":{secret}@", "@", 1)
+
+    def _options(self) -> dict[str, Any]:
+        return {"url": self.url or ""} if self.place else {}

@@ -13,8 +13,7 @@ from diptych.data import Dataset, Partition
 from diptych.search.calibration import Calibration, DocumentCalibration
 from diptych.search.documents import USED, DocumentPages, holds_name
 from diptych.search.listing import EVIDENCE, IMAGE, TEXT, UNRELATED_PHRASES, WORDS, Lister, fit_presence, nearness
-from diptych.search.pairs import Pairs
-from diptych.search.probabilities import ProbabilityMap, fit_map
+from diptych.search.probabilities import Pairs, ProbabilityMap, fit_map
 from diptych.search.query import MODES, Direction
 from diptych.search.ranking import POOL, Fusion, fusable, gathered, learn_fusion
 from diptych.search.raw_embedder import RawEmbedder

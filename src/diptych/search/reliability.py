@@ -13,8 +13,7 @@ from diptych._core.drawing import COLOURS, new_figure
 from diptych.data import Dataset, Partition
 from diptych.search.calibration import Calibration
 from diptych.search.listing import Lister
-from diptych.search.pairs import Pairs, Side, itself
-from diptych.search.probabilities import ProbabilityMap
+from diptych.search.probabilities import Pairs, ProbabilityMap, Side, itself
 from diptych.search.query import Direction
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from diptych.search.calibration import Calibration
 from diptych.search.generation import Generation
 from diptych.search.hits import Answer, Hit, plain_hits
 from diptych.search.index_folder import generation_of, write_lock
-from diptych.search.projection import living_points
 from diptych.search.query import ImageSource, Mode, Query, QueryPart, query_parts
+from diptych.search.spaces import living_points
 from diptych.search.writer import NewItem
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from diptych._core.errors import ConfigError
 from diptych.data import Dataset
 from diptych.index import local, registry
 from diptych.search import QueryPart, Searcher, build_index
-from diptych.search.engine_location import URL_VARIABLE, EngineLocation
+from diptych.search.index_folder import URL_VARIABLE, EngineLocation
 
 
 @pytest.fixture
