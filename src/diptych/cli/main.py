@@ -42,6 +42,9 @@ COMMANDS = {
     "add": _Place("index_commands", "add", "Add images and texts to an index."),
     "remove": _Place("index_commands", "remove", "Remove items from an index."),
     "reliability": _Place("index_commands", "reliability", "Show how reliable an index's probabilities are."),
+    "verify": _Place("maintenance_commands", "verify", "Compare an index, a model or a dataset with its checksums."),
+    "backup": _Place("maintenance_commands", "backup", "Write an index into one file."),
+    "restore": _Place("maintenance_commands", "restore", "Make an index of a backup."),
     "serve": _Place("serve_command", "serve", "Serve an index over HTTP, with a search page."),
 }
 """Every command in the order of `diptych --help`."""

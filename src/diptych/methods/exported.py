@@ -185,6 +185,21 @@ def load_exported(folder: str | Path) -> ExportedModel:
     return model
 
 
+def exported_problems(folder: str | Path) -> list[str]:
+    """Compare the graphs of an exported model with their hashes; one sentence for each that is not what was written."""
+    path = Path(folder)
+    found = []
+    for graph in load_exported(path).graphs.values():
+        try:
+            intact = hashlib.sha256((path / graph.file).read_bytes()).hexdigest() == graph.sha256
+        except OSError as error:
+            found.append(f"{path / graph.file} cannot be read ({error.strerror}); export the model again.")
+            continue
+        if not intact:
+            found.append(f"{path / graph.file} is not the graph that was exported; export the model again.")
+    return found
+
+
 def _session(path: Path, sha256: str) -> Any:  # noqa: ANN401
     """A graph in memory, if it is the one that was written."""
     try:

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from diptych._core.errors import ConfigError
+from diptych._core.errors import ConfigError, DataError
 from diptych._core.files import atomic_folder, read_json
 from diptych._core.state import pack, unpack
-from diptych._core.state_folder import FolderFormat, hash_state, to_weights, versions
+from diptych._core.state_folder import WEIGHTS, FolderFormat, hash_state, to_weights, versions
 from diptych.data.dataset_files import PIPELINE_FOLDER
-from diptych.features import check_same_pipeline
+from diptych.features import check_same_pipeline, load_pipeline
 from diptych.methods.base import Method, check_names
-from diptych.methods.exported import is_exported, load_exported
+from diptych.methods.exported import exported_problems, is_exported, load_exported
 from diptych.methods.registry import create, method_class, name_of
 
 FORMAT = "diptych-model"
@@ -102,6 +102,32 @@ def load_model(folder: str | Path) -> Method:
     pipeline = Path(folder) / PIPELINE_FOLDER
     method.pipeline_folder = pipeline if pipeline.is_dir() else None
     return method
+
+
+def model_problems(folder: str | Path) -> list[str]:
+    """Read a saved or exported model and compare it with its fingerprint and hashes, its pipeline included.
+
+    Returns:
+        What is wrong, one sentence each; empty if nothing is.
+    """
+    path = Path(folder)
+    try:
+        problems = exported_problems(path) if is_exported(path) else _saved_problems(path)
+        pipeline = path / PIPELINE_FOLDER
+        if pipeline.is_dir() and not is_exported(path):  # of an exported one, paths are part of the fingerprint
+            load_pipeline(pipeline)
+    except DataError as error:
+        return [str(error)]
+    return problems
+
+
+def _saved_problems(folder: Path) -> list[str]:
+    body, _ = _MODEL.read(folder)
+    try:
+        intact = _fingerprint(body, (folder / WEIGHTS).read_bytes()) == body["fingerprint"]
+    except (KeyError, TypeError, AttributeError):
+        intact = False
+    return [] if intact else [f"{folder} is not the model that was saved: its content does not have its fingerprint."]
 
 
 def model_fingerprint(folder: str | Path) -> str:

@@ -1,6 +1,7 @@
 """Search: from a model and a dataset to an index, and from text and images to the items that match them."""
 
 from diptych.media import THUMBNAIL_TYPE
+from diptych.search.backup import backup_index, restore_backup, verify_index
 from diptych.search.build import Built, build_index
 from diptych.search.calibration import Calibration
 from diptych.search.calibrator import calibrate
@@ -24,8 +25,11 @@ __all__ = [
     "QueryPart",
     "Searcher",
     "Why",
+    "backup_index",
     "build_index",
     "calibrate",
     "entry_id",
     "reliability",
+    "restore_backup",
+    "verify_index",
 ]

@@ -119,6 +119,12 @@ class MediaStore:
         with _told(), closing(sqlite3.connect(target / FILE)) as copy, self._lock:
             self._connection.backup(copy)
 
+    def problems(self) -> list[str]:
+        """Read the whole file and return what is wrong with it; empty if nothing is."""
+        with _told(), self._lock:
+            found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
     def get(self, id: str, hash: str) -> StoredImage | None:
         """One image, if it is there."""
         with _told(), self._lock:
