@@ -27,6 +27,7 @@ from diptych.search.index_folder import (
     MEDIA_FOLDER,
     MODEL_FOLDER,
     Description,
+    check_target,
     write_lock,
 )
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
