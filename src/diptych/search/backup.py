@@ -21,12 +21,12 @@ from diptych.index import Index
 from diptych.index.registry import restore_index as restore_engine
 from diptych.methods.model_folder import model_problems
 from diptych.search.calibration import read_calibration
-from diptych.search.engine_location import EngineLocation
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
     MEDIA_FOLDER,
     MODEL_FOLDER,
     Description,
+    EngineLocation,
     check_target,
     write_lock,
 )
