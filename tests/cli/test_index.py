@@ -3,6 +3,7 @@
 import pytest
 
 from diptych.data import Dataset
+from diptych.index import open_index
 from diptych.methods import create, save_model
 from diptych.search import Searcher
 from search.gallery import make
@@ -29,6 +30,9 @@ def test_an_index_is_built_and_reported(diptych, made, tmp_path) -> None:
     [
         (["--engine", "abacus"], "engine is 'abacus'; choose one of"),
         (["--projection", "umap"], "umap"),
+        (["--engine-option", "abacus=1"], "the local engine has no option 'abacus'; it has"),
+        (["--engine-option", "links"], "the setting 'links' has no value; write --engine-option name=value"),
+        (["--engine-option", "words=true"], "the engine option 'words' is decided by the index"),
     ],
 )
 def test_mistakes_are_told(diptych, made, tmp_path, words, message) -> None:
@@ -68,3 +72,13 @@ def test_without_validation_there_are_no_probabilities(diptych, unjudged_dataset
     save_model(create("cca", components=3).fit(unjudged_dataset), tmp_path / "m")
     ended = diptych("index", tmp_path / "m", unjudged_dataset.path, "--out", tmp_path / "i", "--projection", "none")
     assert ended.status == 0 and "no probabilities" in ended.err
+
+
+def test_the_engine_takes_its_options(diptych, made, tmp_path) -> None:
+    options = "--engine-option", "structure=hnsw", "--engine-option", "links=24"
+    ended = diptych(
+        "index", made / "model", made / "dataset", "--out", tmp_path / "i", "--projection", "none", *options
+    )
+    assert ended.status == 0, ended.err
+    with open_index(tmp_path / "i", read_only=True) as index:
+        assert (index.settings.structure, index.settings.links, index.settings.ef_search) == ("hnsw", 24, 128)

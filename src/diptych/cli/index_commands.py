@@ -38,6 +38,10 @@ def index(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="INDEX", help="Folder of the new index.")],
     engine: Annotated[str, typer.Option("--engine", help="The vector store: local, pgvector or milvus.")] = "local",
     url: ServerUrl = None,
+    engine_options: Annotated[
+        list[str] | None,
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="Set an option of the engine; repeatable."),
+    ] = None,
     purpose: Annotated[
         Purpose,
         typer.Option(
@@ -75,6 +79,7 @@ def index(
             out,
             engine=engine,
             url=url,
+            engine_options=split_settings(engine_options or [], "--engine-option"),
             purpose=purpose,
             projection=projection,
             thumbnails=thumbnails,

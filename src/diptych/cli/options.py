@@ -158,13 +158,13 @@ def split_seeds(text: str) -> tuple[int, ...]:
         raise ConfigError(f"the seeds are '{text}'; write whole numbers with commas, such as 0,1,2.") from None
 
 
-def split_settings(settings: Iterable[str]) -> dict[str, Any]:
+def split_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """Read `name=value` for each setting, the value as a TOML or JSON literal or a plain word."""
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
-            raise ConfigError(f"the setting '{setting}' has no value; write --set name=value.")
+            raise ConfigError(f"the setting '{setting}' has no value; write {option} name=value.")
         found[name.strip()] = parse_literal(name.strip(), text.strip())
     return found
 

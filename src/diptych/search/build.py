@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,6 +73,7 @@ def build_index(
     *,
     engine: str = "local",
     url: str | None = None,
+    engine_options: Mapping[str, Any] | None = None,
     purpose: Purpose = "auto",
     projection: ProjectionChoice = "auto",
     thumbnails: bool = True,
@@ -92,6 +93,7 @@ def build_index(
         out: the index's folder.
         engine: which engine stores the vectors.
         url: the address of that engine's server, if it has one.
+        engine_options: options of that engine for the vectors, such as how many neighbours its structure links.
         purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
         projection: how positions for the explore view are made.
         thumbnails: whether images are copied small.
@@ -114,10 +116,10 @@ def build_index(
         "source": dict(dataset.source),
         "options": [engine, EngineLocation(engine, url).public_url, thumbnails, keep_originals, spaces.purpose],
         "code": code_version("diptych.search.build"),
-    }
+    } | ({"engine_options": dict(engine_options)} if engine_options else {})
     target = Path(out)
     with work_folder(target, inputs, overwrite=overwrite) as work:
-        location = EngineLocation.found(engine, url, work.server_name)
+        location = replace(EngineLocation.found(engine, url, work.server_name), options=engine_options or {})
         plan = plan_texts(model, location) if "text" in dataset.metadata_columns else None
         with ExitStack() as opened:
             index = opened.enter_context(_opened(work, model, dataset, spaces, embedder, location))

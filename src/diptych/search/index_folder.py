@@ -221,11 +221,13 @@ class EngineLocation:
         engine: which engine.
         url: the address of its server; None for an engine in the folder.
         place: what the index is called on the server; None for an engine in the folder.
+        options: of the engine, for an index that is made.
     """
 
     engine: str = "local"
     url: str | None = None
     place: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def found(cls, engine: str, url: str | None, place: str | None, stored_url: str | None = None) -> "EngineLocation":
@@ -252,9 +254,13 @@ class EngineLocation:
                 vector; Milvus does this well only if the index is made for it.
             words: whether entries can also be found by words.
         """
+        decided = [name for name in ("url", "words") if name in self.options]
+        if decided:
+            raise ConfigError(f"the engine option '{decided[0]}' is decided by the index; leave it out.")
         options = self._options()
         if parts_searched and self.engine == "milvus":
             options["structure"] = "flat"
+        options |= self.options
         return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
 
     def open(self, folder: Path, embedder: EmbedderId | None = None, *, writable: bool = True) -> Index:
