@@ -245,3 +245,13 @@ def test_a_larger_index_is_compared_again_only_when_it_has_changed(built, tmp_pa
         open_index(copy)
     monkeypatch.setattr(integrity, "LARGE", 20)
     open_index(copy).close()
+
+
+def test_broken_text_is_told_too(built, tmp_path):
+    copy = shutil.copytree(built[0], tmp_path / "copy")
+    content = bytearray((copy / "index.sqlite").read_bytes())
+    content[content.index(b"CREATE TABLE items") + 13] |= 128
+    (copy / "index.sqlite").write_bytes(content)
+    for options in ({}, {"read_only": True}, {"verify": False}):
+        with pytest.raises(DataError, match="restore a backup"):
+            open_index(copy, **options)

@@ -20,7 +20,7 @@ from typing import ParamSpec, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, ConfigError
 from diptych.index.local.database import FILE as DATABASE
-from diptych.index.local.database import UNKNOWN, explained, open_database, read_state
+from diptych.index.local.database import UNKNOWN, damaged, explained, open_database, read_state
 
 FILE = "pulse.u64"
 _ASK_EVERY_S = 0.05
@@ -198,6 +198,8 @@ def explaining(hook: Callable[Parameters, Result]) -> Callable[Parameters, Resul
             return hook(*args, **kwargs)
         except sqlite3.Error as error:
             raise explained(error, _SUBJECT) from error
+        except UnicodeDecodeError as error:  # SQLite hands out what a damaged file says
+            raise damaged("some of its text is no Unicode") from error
 
     return call
 

@@ -220,14 +220,14 @@ def _upgrade_words(connection: sqlite3.Connection) -> None:
     connection.executemany("UPDATE vocabulary SET checksum = ? WHERE number = ?", sums)
 
 
-def vector_sum(id: str, modality: str, vector: bytes) -> int:
-    """Return the checksum of a vector and of whose it is."""
-    return zlib.crc32(vector, zlib.crc32(f"{id}\0{modality}".encode()))
+def vector_sum(id: str, modality: str, vector: bytes | None) -> int:
+    """Return the checksum of a vector and of whose it is; a damaged file may hold anything in its place."""
+    return zlib.crc32(vector if isinstance(vector, bytes) else b"", zlib.crc32(f"{id}\0{modality}".encode()))
 
 
 def metadata_sum(row: int, id: str, metadata: str) -> int:
     """Return the checksum of metadata and of whose it is."""
-    return zlib.crc32(metadata.encode(), zlib.crc32(f"{row}\0{id}".encode()))
+    return zlib.crc32(f"{row}\0{id}\0{metadata}".encode())
 
 
 def words_sum(row: int, length: int, terms: str) -> int:

@@ -49,7 +49,7 @@ def items_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, It
             f" LEFT JOIN vectors USING (row) LEFT JOIN checksums USING (row) WHERE id IN ({marks})"
         )
         for row, id, modality, vector, metadata, *sums in connection.execute(sql, part):
-            expected = [vector_sum(id, modality, vector or b""), metadata_sum(row, id, metadata)]
+            expected = [vector_sum(id, modality, vector), metadata_sum(row, id, metadata)]
             if sums not in (expected, [UNKNOWN, UNKNOWN]):
                 raise damaged(f"item {id!r} is not as it was written")
             numbers = np.frombuffer(vector, dtype="<f4").astype(np.float32)

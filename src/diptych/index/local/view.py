@@ -133,7 +133,7 @@ def _added(connection: sqlite3.Connection, first: int, dimension: int) -> dict[s
     )
     while block := rows.fetchmany(_AT_ONCE):
         for _, id, modality, vector, stored in block:
-            if stored not in (UNKNOWN, vector_sum(id, modality, vector or b"")):
+            if stored not in (UNKNOWN, vector_sum(id, modality, vector)):
                 raise damaged(f"the vector of item {id!r} is not as it was written")
         for name in {modality for _, _, modality, _, _ in block}:
             mine = [(row, id, vector) for row, id, modality, vector, _ in block if modality == name]
