@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.ingest.releases import import_wikipedia_raw, read_wikipedia_raw
+from diptych.ingest.releases import read_wikipedia_raw
 from ingest.images import encoded, noise
 from ingest.imitations import CLASSES, write_wikipedia
 
@@ -42,9 +42,9 @@ def test_images_articles_classes_and_splits(release, tmp_path) -> None:
 
 def test_the_split_can_be_drawn(release, tmp_path) -> None:
     drawn = [
-        import_wikipedia_raw(
-            release, tmp_path / f"d{seed}", image_features="colour-moments", text_features="bow:12", seed=seed
-        ).splits.tolist()
+        read_wikipedia_raw(release, tmp_path / f"d{seed}", features=FEATURES, seed=seed)
+        .ingest()
+        .dataset.splits.tolist()
         for seed in (0, 0, 1, 2)
         if not (tmp_path / f"d{seed}").exists()
     ]

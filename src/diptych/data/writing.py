@@ -36,7 +36,7 @@ class Draft:
             with one column a class; numbers count into classes that are named, from 0 or from 1.
         classes: the class names in order.
         modalities: the features by modality name.
-        documents: items with the same document are partners (five captions of one picture);
+        documents: items with the same document are partners (five captions of one image);
             None makes every item its own document.
         metadata: free columns, one value per item.
         source: where the data came from, for `dataset.json`.

@@ -165,7 +165,7 @@ def _rows(pipeline: Pipeline, outcome: _Outcome, work: WorkFolder) -> Features:
 
 
 def _allocate(path: Path) -> None:
-    """Claim a file's room on the disk: a full one is an error now rather than a signal that kills the process later."""
+    """Allocate a file on the disk: a full disk is an error now rather than a signal that kills the process later."""
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

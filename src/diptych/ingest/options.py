@@ -1,4 +1,4 @@
-"""What a user decides about an ingest, and whether it can be done: options, packages, and room for the result."""
+"""What a user decides about an ingest, and whether it can be done: options, packages, and free disk space."""
 
 import os
 import shutil
@@ -119,7 +119,7 @@ def check_room(out: Path, items: int) -> None:
     """Refuse a disk that is too full for a dataset of so many items.
 
     Raises:
-        DataError: naming the room there is and the room that is needed.
+        DataError: naming the free space and what is needed.
     """
     needed = _LEAST_ROOM + items * _BYTES_AN_ITEM
     try:

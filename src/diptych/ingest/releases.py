@@ -183,24 +183,6 @@ def _class_in_name(name: str) -> str | None:
     return label.lower() if underscore and label else None
 
 
-def import_wikipedia_raw(
-    folder: str | Path,
-    out: str | Path,
-    *,
-    image_features: str = "wikipedia",
-    text_features: str = "bow:3000",
-    split: Split = "auto",
-    seed: int = 0,
-    workers: int = 0,
-    progress: Progress = silent,
-    overwrite: bool = False,
-) -> Dataset:
-    """Make a dataset of the raw release of the Wikipedia set (Rasiwasia et al., 2010); see `read_wikipedia_raw`."""
-    features = {"image": image_features, "text": text_features}
-    release = read_wikipedia_raw(folder, out, features=features, split=split, seed=seed, overwrite=overwrite)
-    return release.ingest(workers=workers, progress=progress).dataset
-
-
 def read_wikipedia_raw(
     folder: str | Path,
     out: str | Path,

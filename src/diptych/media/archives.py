@@ -17,7 +17,24 @@ _ENCRYPTED = 0x1
 _OPENERS: dict[bytes, Callable[[Path], object]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
-class TarSource(MediaSource):
+class _ArchiveSource(MediaSource):
+    """What a tar and a zip share: one file, and members in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._refused: dict[str, str] = {}
+
+    def in_order(self, places: Sequence[Place]) -> list[Place]:
+        """As they stand in the archive."""
+        return sorted(places, key=lambda place: place.offset)
+
+    def stamp(self) -> str:
+        """The archive's size and time."""
+        facts = self.path.stat()
+        return f"{self.kind} {facts.st_size} {facts.st_mtime_ns}"
+
+
+class TarSource(_ArchiveSource):
     """Members of a tar, read at their offsets.
 
     A compressed archive can only be read forwards, so its files are best asked for `in_order`.
@@ -26,10 +43,9 @@ class TarSource(MediaSource):
     kind = "tar"
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self._file: BinaryIO | None = None
         self._index: dict[str, Place] | None = None
-        self._refused: dict[str, str] = {}
 
     def locate(self, name: str) -> Place:
         """Find a member."""
@@ -64,19 +80,10 @@ class TarSource(MediaSource):
             file.seek(place.offset)
             return file.read(min(count, place.size))
 
-    def in_order(self, places: Sequence[Place]) -> list[Place]:
-        """As they stand in the archive."""
-        return sorted(places, key=lambda place: place.offset)
-
     def refused(self) -> list[tuple[str, str]]:
         """Members whose names lead out of the archive, and links."""
         self._members()
         return sorted(self._refused.items())
-
-    def stamp(self) -> str:
-        """The archive's size and time."""
-        facts = self.path.stat()
-        return f"tar {facts.st_size} {facts.st_mtime_ns}"
 
     def close(self) -> None:
         """Close the archive."""
@@ -125,16 +132,15 @@ def _open(path: Path) -> BinaryIO:
     return path.open("rb") if opener is None else cast(BinaryIO, opener(path))
 
 
-class ZipSource(MediaSource):
+class ZipSource(_ArchiveSource):
     """Members of a zip; no more is unpacked of one than its index promised."""
 
     kind = "zip"
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self._archive: zipfile.ZipFile | None = None
         self._index: dict[str, zipfile.ZipInfo] = {}
-        self._refused: dict[str, str] = {}
 
     def locate(self, name: str) -> Place:
         """Find a member."""
@@ -166,19 +172,10 @@ class ZipSource(MediaSource):
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError) as error:
             raise OSError(f"the archive is damaged there ({error})") from None
 
-    def in_order(self, places: Sequence[Place]) -> list[Place]:
-        """As they stand in the archive."""
-        return sorted(places, key=lambda place: place.offset)
-
     def refused(self) -> list[tuple[str, str]]:
         """Members whose names lead out of the archive, and those under a password."""
         self._opened()
         return sorted(self._refused.items())
-
-    def stamp(self) -> str:
-        """The archive's size and time."""
-        facts = self.path.stat()
-        return f"zip {facts.st_size} {facts.st_mtime_ns}"
 
     def close(self) -> None:
         """Close the archive."""

@@ -63,7 +63,7 @@ def import_nuswide10k(
         per_class: how many items of each.
         val_share: the share of validation items in every class.
         test_share: the share of test items in every class.
-        blocks: the picture features to join, in order, with their lengths.
+        blocks: the image features to join, in order, with their lengths.
         tags: the number of tags.
 
     Raises:
@@ -80,7 +80,7 @@ def import_nuswide10k(
     ids = [_item_id(item, truth.train_count) for item in items.tolist()]
     images = [_read_chosen(block_files[block], items, truth, width) for block, width in blocks.items()]
     texts = _read_chosen(tag_files, items, truth, tags)
-    pictures = release.picture_names(len(truth.table))
+    names = release.image_names(len(truth.table))
     pairs = [*(label_files[concept] for concept in truth.concepts), *block_files.values(), tag_files]
     draft = Draft(
         name="nuswide10k",
@@ -92,7 +92,7 @@ def import_nuswide10k(
             "image": ModalityRows("dense", np.hstack(images), None, str(release.folder)),
             "text": ModalityRows("counts", sp.csr_array(texts), None, str(tag_files[0].parent)),
         },
-        metadata={} if pictures is None else {"picture": [pictures[item] for item in items.tolist()]},
+        metadata={} if names is None else {"picture": [names[item] for item in items.tolist()]},
         source={
             "importer": "nuswide10k",
             "files": describe_files([path for pair in pairs for path in pair]),
@@ -213,8 +213,8 @@ class Release:
                 raise DataError(f"{self.folder} lacks Labels_{concept}_{missing[0]}.txt; unpack it there.")
         return {concept: (parts["Train"], parts["Test"]) for concept, parts in sorted(found.items())}
 
-    def picture_names(self, count: int) -> list[str] | None:
-        """The names of the pictures, training first, when the image lists are there and fit."""
+    def image_names(self, count: int) -> list[str] | None:
+        """The names of the images, training first, when the image lists are there and fit."""
         names: list[str] = []
         for part in PARTS:
             lists = [path for path in self.files if path.name.lower() == f"{part}imagelist.txt".lower()]
