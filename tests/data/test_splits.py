@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import SPLITS, Labels, Partition, stratified_split, write_dataset
-from diptych.data.modality import mapped_anew
+from diptych.data.modality import remapped
 from diptych.data.splits import Column
 
 shares = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.33, 0.45])
@@ -140,14 +140,14 @@ def test_a_map_of_its_own_shows_the_same_rows(tmp_path, order):
     values = np.asarray(np.random.default_rng(0).normal(size=(7, 3)), order=order)
     np.save(tmp_path / "x.npy", values)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    again = mapped_anew(mapped)
+    again = remapped(mapped)
     assert again.base is not mapped.base
     np.testing.assert_array_equal(again, values)
-    assert mapped_anew(mapped[2:]).base is mapped  # a part of a map has no place of its own in the file
-    assert mapped_anew(values) is values
+    assert remapped(mapped[2:]).base is mapped  # a part of a map has no place of its own in the file
+    assert remapped(values) is values
     (tmp_path / "x.npy").write_bytes(b"short")
     with pytest.raises(DataError, match=re.escape(f"{tmp_path / 'x.npy'} cannot be read")):
-        mapped_anew(mapped)
+        remapped(mapped)
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not tell what is mapped")

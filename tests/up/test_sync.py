@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from diptych.ingest import IngestOptions
 from diptych.media import Place
 from diptych.up import Manifest, SourceItem, changes_since, read_source, reason_to_fit_again, sync
-from diptych.up.folder import Fitted
+from diptych.up.folder import FittedItem
 from search.gallery import png, write_raw
 from up.fake_index import FakeIndex
 
@@ -130,7 +130,7 @@ def items(*ids):
 
 
 def fitted(found):
-    return {one.id: Fitted(one.content, one.labels) for one in found.values()}
+    return {one.id: FittedItem(one.content, one.labels) for one in found.values()}
 
 
 @pytest.mark.parametrize(

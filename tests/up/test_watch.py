@@ -7,7 +7,7 @@ import pytest
 
 from diptych.ingest import IngestOptions
 from diptych.up import Follower, Manifest, SearchFolder, read_source
-from diptych.up.watch import Watched, wait_for_change
+from diptych.up.watch import WatchedFiles, wait_for_change
 from search.gallery import png, write_raw
 from up.fake_index import FakeIndex
 from up.test_sync import bring, rows, write
@@ -44,7 +44,7 @@ CHANGES = {"changed": change_image, "deleted": delete_image}
 @pytest.mark.parametrize("kind", ["table", "tree"])
 def test_a_stamp_tells_of_every_change(request, kind, change, tmp_path):
     source = request.getfixturevalue(kind)
-    watched = Watched.of(source, tmp_path / "out")
+    watched = WatchedFiles.of(source, tmp_path / "out")
     before = watched.stamp()
     assert watched.stamp() == before
     CHANGES[change](source.images)
@@ -52,7 +52,7 @@ def test_a_stamp_tells_of_every_change(request, kind, change, tmp_path):
 
 
 def test_a_table_that_is_written_counts_and_files_elsewhere_do_not(table, tmp_path):
-    watched = Watched.of(table, tmp_path / "out")
+    watched = WatchedFiles.of(table, tmp_path / "out")
     before = watched.stamp()
     (table.images / "holiday").mkdir()
     after = watched.stamp()
@@ -66,7 +66,7 @@ def test_a_table_that_is_written_counts_and_files_elsewhere_do_not(table, tmp_pa
 def test_an_image_that_is_named_and_missing_is_waited_for(table, tmp_path):
     missing = table.images / "pictures" / "red-00.png"
     missing.unlink()
-    watched = Watched.of(read_source(table.plan.options), tmp_path / "out")
+    watched = WatchedFiles.of(read_source(table.plan.options), tmp_path / "out")
     before = watched.stamp()
     missing.write_bytes(png("red", 0))
     assert watched.stamp() != before
@@ -74,7 +74,7 @@ def test_an_image_that_is_named_and_missing_is_waited_for(table, tmp_path):
 
 def test_the_search_itself_does_not_count(tree, tmp_path):
     inside = tree.path / "made"
-    watched = Watched.of(tree, inside)
+    watched = WatchedFiles.of(tree, inside)
     before = watched.stamp()
     inside.mkdir()
     (inside / "index").write_bytes(b"1")
@@ -98,7 +98,7 @@ def test_a_change_ends_the_wait_within_seconds_and_the_end_too(request, monkeypa
     if not told:
         without_watchfiles(monkeypatch)
     source = request.getfixturevalue(kind)
-    watched, ending = Watched.of(source, tmp_path / "out"), threading.Event()
+    watched, ending = WatchedFiles.of(source, tmp_path / "out"), threading.Event()
     threading.Timer(0.5, change_image, [source.images]).start()
     started = time.monotonic()
     assert wait_for_change(watched, watched.stamp(), ending)
@@ -108,14 +108,14 @@ def test_a_change_ends_the_wait_within_seconds_and_the_end_too(request, monkeypa
 
 
 def test_what_changed_before_the_wait_began_is_found(table, tmp_path):
-    watched = Watched.of(table, tmp_path / "out")
+    watched = WatchedFiles.of(table, tmp_path / "out")
     before = watched.stamp()
     change_image(table.images)
     assert wait_for_change(watched, before, threading.Event())
 
 
 def test_a_file_that_is_being_written_is_waited_for(table, tmp_path):
-    watched = Watched.of(table, tmp_path / "out")
+    watched = WatchedFiles.of(table, tmp_path / "out")
     before, image = watched.stamp(), next(table.images.rglob("*.png"))
     done = threading.Event()
 

@@ -84,7 +84,7 @@ def make_emoji(
         seed: of the splits; see `split_families`.
         limit: take only about so many, evenly over all; None for all.
         workers: parallel processes; 0 draws in this one.
-        progress: told how far it is.
+        progress: receives the progress.
 
     Raises:
         ConfigError: for a package that is not installed or a value out of range.
@@ -178,7 +178,7 @@ def draw(sources: Mapping[str, str], folder: Path, size: int, workers: int, prog
         folder: where to write.
         size: width and height in pixels.
         workers: parallel processes; 0 draws in this one.
-        progress: told how far it is.
+        progress: receives the progress.
 
     Returns:
         How many were written.

@@ -114,7 +114,7 @@ class Modality:
 
 @dataclass(frozen=True)
 class ModalityRows:
-    """One modality on its way into a dataset.
+    """The rows of one modality, before they are written to a dataset.
 
     Attributes:
         kind: see `Modality`.
@@ -253,8 +253,8 @@ def read_rows(folder: Path, modality: Modality) -> Features:
     return values
 
 
-def mapped_anew(values: Features) -> Features:
-    """The same rows under a memory map of their own; rows that are not mapped from a file are returned as they are.
+def remapped(values: Features) -> Features:
+    """Map the same rows again; rows that are not mapped from a file are returned as they are.
 
     What has been read through a map counts as this process's memory for as long as the map lives. Whoever walks
     through a large file maps it anew for each part, so that only one part is held at a time.

@@ -1,4 +1,4 @@
-"""The protocol: what a method is allowed to see while it learns, as data and in words."""
+"""The protocol: what a method is allowed to see while it learns."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -74,7 +74,7 @@ class Protocol:
         return asdict(self)
 
     def describe(self) -> str:
-        """Say in words what training may see."""
+        """Describe in a sentence what training may see."""
         if self.labels_per_class is not None:
             labels = f"{self.labels_per_class} training labels per class (seed {self.seed})"
         elif self.label_share is not None:
@@ -97,7 +97,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """All that `fit` may touch: built from a dataset and a protocol, holding nothing else.
+    """Everything that `fit` may read: built from a dataset and a protocol, holding nothing else.
 
     Attributes:
         modalities: the modalities to learn from, in order.
@@ -129,7 +129,7 @@ class TrainingData:
 def training_data(
     dataset: Dataset, protocol: Protocol | None = None, modalities: tuple[str, ...] | None = None
 ) -> TrainingData:
-    """Cut out of a dataset what the protocol lets a method see."""
+    """Select from a dataset what the protocol lets a method see."""
     protocol = protocol or Protocol()
     names = tuple(modalities or dataset.modalities)
     unknown = [name for name in names if name not in dataset.modalities]

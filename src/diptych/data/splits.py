@@ -11,7 +11,7 @@ from diptych._core.arrays import Booleans, Features, Integers, Strings
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
 from diptych.data.labels import Labels
-from diptych.data.modality import mapped_anew
+from diptych.data.modality import remapped
 
 SPLITS = ("train", "val", "test")
 _NAMES = {
@@ -170,7 +170,7 @@ class Partition:
         numbers = self._row_numbers(modality)
         values = self.columns[modality].values
         parts = (numbers[start : start + rows] for start in range(0, len(numbers), rows))
-        return (_chosen(mapped_anew(values), part) for part in parts)
+        return (_chosen(remapped(values), part) for part in parts)
 
     def with_labels(self, labels: Labels) -> "Partition":
         """The same items under other labels."""

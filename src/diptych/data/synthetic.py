@@ -1,4 +1,4 @@
-"""A small dataset the project makes itself: several noisy views of one hidden cause."""
+"""Synthetic datasets: several noisy views of one hidden position per item."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -168,7 +168,7 @@ def _present(items: int, modalities: list[str], share: float, seed: int) -> dict
 
 
 def _take_away(candidates: Booleans, share: float, seed: int) -> Booleans:
-    """Which items lose their labels: exactly the share of the candidates."""
+    """Choose which items lose their labels: exactly the share of the candidates."""
     members = generator(seed, "synthetic", "unlabelled").permutation(np.flatnonzero(candidates))
     chosen = np.zeros(len(candidates), dtype=np.bool_)
     chosen[members[: round(share * len(members))]] = True

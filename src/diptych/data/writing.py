@@ -141,7 +141,7 @@ def check_draft(draft: Draft) -> CheckedDraft:
 
 
 def _as_names(draft: Draft) -> tuple[Draft, list[list[str]]]:
-    """The draft with ids, documents and classes as strings, and the class names of each item."""
+    """Convert ids, documents and classes to strings; returns the draft and the class names of each item."""
     ids, documents = _strings(draft.ids), None if draft.documents is None else _strings(draft.documents)
     classes = _strings(draft.classes)
     labels = draft.labels.toarray() if hasattr(draft.labels, "toarray") else draft.labels

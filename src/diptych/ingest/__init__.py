@@ -1,4 +1,4 @@
-"""From files to a dataset: tables, folders and archives of images and texts, understood, cleaned and described."""
+"""Make a dataset of tables, folders and archives of images and texts: read, cleaned and described by features."""
 
 from diptych.data.tables import Problem
 from diptych.ingest.assemble import IngestReport

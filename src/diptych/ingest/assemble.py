@@ -28,7 +28,7 @@ REPORT_FILE = "ingest-report.json"
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What came of an ingest; the same inputs give the same report.
+    """The outcome of an ingest; the same inputs give the same report.
 
     Attributes:
         items: how many items the dataset holds; several captions of one image count once.
@@ -60,7 +60,7 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of one modality: which items have it, and what was broken."""
+    """The outcome of one modality: which items have it, and what was broken."""
 
     units: Units
     present: Booleans
@@ -116,7 +116,7 @@ def _documents(plan: Plan, marked: Booleans) -> int:
 
 
 def _publish(finished: Dataset, plan: Plan) -> Dataset:
-    """Move what was written in the work folder to its place: a kill leaves nothing half-written beside the target."""
+    """Move the dataset from the work folder to its target, so that a kill leaves nothing half-written there."""
     with atomic_folder(plan.options.out, overwrite=plan.options.overwrite) as temporary:
         for path in sorted(finished.path.iterdir()):
             path.rename(temporary / path.name)

@@ -27,7 +27,7 @@ _EMPTY = frozenset(("", "nan", "null", "none", "n/a", "na", "-"))
 
 
 def is_empty(cell: Any) -> bool:  # noqa: ANN401 - whatever a cell holds
-    """Whether a cell says nothing: null, NaN, an empty list, or a word for these."""
+    """Whether a cell is empty: null, NaN, an empty list, or a word for these."""
     if cell is None or (isinstance(cell, float) and cell != cell):
         return True
     if isinstance(cell, str):
@@ -94,7 +94,7 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True)
 class ColumnContent:
-    """What a column's cells are; shares are of those that say something.
+    """What a column's cells look like; shares are of the cells that are not empty.
 
     Attributes:
         name: of the column.
@@ -145,10 +145,10 @@ class ColumnContent:
 
 
 def describe_column(name: str, cells: Sequence[Any]) -> ColumnContent:
-    """Look at a column's cells: all of them for how often values occur, a sample for what they are."""
+    """Describe a column's cells: how often values occur in all of them, and what a sample of them holds."""
     filled = [cell for cell in cells if not is_empty(cell)]
     counts = Counter(_key(cell) for cell in filled)
-    sample = spread(filled, SAMPLE)
+    sample = sample_evenly(filled, SAMPLE)
     values = [values_of(cell) for cell in sample]
     texts = [" ".join(str(value) for value in each) for each in values]
 
@@ -181,8 +181,8 @@ def shortened(cell: Any, most: int = 60) -> str:  # noqa: ANN401
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def spread(items: Sequence[Any], most: int) -> list[Any]:
-    """At most so many items, evenly over all of them."""
+def sample_evenly(items: Sequence[Any], most: int) -> list[Any]:
+    """Take at most so many items, evenly spaced."""
     if len(items) <= most:
         return list(items)
     return [items[number * len(items) // most] for number in range(most)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from diptych.data.splits import split_named
 from diptych.data.tables import Table
-from diptych.ingest.column_content import ColumnContent, image_names, is_empty, spread, values_of
+from diptych.ingest.column_content import ColumnContent, image_names, is_empty, sample_evenly, values_of
 from diptych.ingest.image_finder import ImageFinder
 from diptych.ingest.names import name_rank, name_strength, names_no_class, words_of
 
@@ -24,7 +24,7 @@ Contents = Mapping[str, ColumnContent]
 
 @dataclass(frozen=True)
 class Guess:
-    """The columns that hold a part, why, and what spoke against others of its name."""
+    """The columns that hold a part, the reason, and why other candidates were refused."""
 
     columns: tuple[str, ...] = ()
     reason: str = ""
@@ -58,7 +58,7 @@ def _found(table: Table, content: ColumnContent, finder: ImageFinder | None) -> 
     if finder is None or not _could_name_images(content):
         return 0.0
     filled = [cell for cell in table.column(content.name) if not is_empty(cell)]
-    return finder.share_found([image_names(cell) for cell in spread(filled, _LOOKED_UP)])
+    return finder.share_found([image_names(cell) for cell in sample_evenly(filled, _LOOKED_UP)])
 
 
 def _could_name_images(content: ColumnContent) -> bool:
@@ -131,11 +131,11 @@ def _is_code(name: str) -> bool:
 
 
 def _adds_words(table: Table, name: str, main: str | None) -> bool:
-    """Whether a column says something that the main text does not say anyway."""
+    """Whether a column adds something to the main text."""
     if main is None:
         return True
     pairs = [(row.cells.get(name), row.cells.get(main)) for row in table.rows]
-    both = spread([pair for pair in pairs if not is_empty(pair[0]) and not is_empty(pair[1])], 100)
+    both = sample_evenly([pair for pair in pairs if not is_empty(pair[0]) and not is_empty(pair[1])], 100)
     if not both:
         return True
     said = sum(_joined(one) in _joined(other) for one, other in both)
@@ -166,11 +166,11 @@ def guess_label(table: Table, contents: Contents, free: Sequence[str], *, by_nam
 
 
 def _class_problem(table: Table, content: ColumnContent) -> tuple[str | None, str | None]:
-    """What speaks against a column that is called like a label, and what separates the levels of its cells."""
+    """Why a column named like a label is none, and what separates the levels of its cells."""
     if content.structured >= 0.5 or content.addresses >= 0.5:
         return "its cells are no names", None
     cells = [cell for cell in table.column(content.name) if not is_empty(cell)]
-    if any(_is_fraction(value) for cell in spread(cells, 200) for value in values_of(cell)):
+    if any(_is_fraction(value) for cell in sample_evenly(cells, 200) for value in values_of(cell)):
         return "it holds fractions", None
     counts = Counter(str(value).strip() for cell in cells for value in values_of(cell))
     few = len(counts) <= max(20, len(cells) // 10)
@@ -200,7 +200,7 @@ def _is_fraction(value: Any) -> bool:  # noqa: ANN401
 
 
 def _looks_like_classes(content: ColumnContent) -> bool:
-    """Conservative: names of a few words, few of them, none of nearly all rows, and no flag, amount, date or brand."""
+    """Whether a column holds classes, judged with care: few short names that repeat; no flag, amount, date or brand."""
     few = 2 <= content.distinct <= min(_MOST_CLASSES, content.filled // 5)
     names = content.is_text and content.words <= 4 and content.numbers < 0.1 and content.flags < 0.1
     common = content.largest <= 0.9 and content.repeated >= 0.95

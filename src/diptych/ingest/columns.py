@@ -66,7 +66,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """What was made of one column.
+    """What one column is used as.
 
     Attributes:
         column: its name.
@@ -84,7 +84,7 @@ class ColumnUse:
 def choose_columns(
     table: Table, named: Mapping[str, str | Sequence[str]], finder: ImageFinder | None = None
 ) -> tuple[Columns, tuple[ColumnUse, ...]]:
-    """Take the columns a user named and guess the others by their names and by what their cells hold.
+    """Take the columns a user named, and guess the others from their names and cells.
 
     Args:
         table: the table.
@@ -227,7 +227,7 @@ def _of_one_type(values: list[Any]) -> list[Any]:
 
 
 def _read(values: list[Any], there: list[str]) -> list[Any]:
-    """Texts as what they say: numbers where all are, truth values where all are."""
+    """Convert texts to numbers or truth values where all of them are."""
     readers: tuple[tuple[Callable[[str], bool], Callable[[str], Any]], ...] = (
         (lambda text: _WHOLE.fullmatch(text) is not None, int),
         (lambda text: _DECIMAL.fullmatch(text) is not None, float),

@@ -80,7 +80,7 @@ def fitted_folder(plan: Plan, written: str) -> Path | None:
 
 
 def _trim(folder: Path) -> None:
-    """Keep what was learned last."""
+    """Keep the most recent entries."""
     entries = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in entries[_MOST_FITTED:]:
         shutil.rmtree(path, ignore_errors=True)
@@ -161,7 +161,7 @@ def extract(
     reused = {units.modality: 0 for units in everything}
     options = plan.options
     waiting: list[Task] = []
-    pace = {units.modality: _Pace(f"{units.modality} features", len(units.units), progress) for units in everything}
+    pace = {units.modality: _Rate(f"{units.modality} features", len(units.units), progress) for units in everything}
     for task in (task for units in everything for task in units.tasks()):
         if shard_path(work.shards, task.modality, task.number).exists():
             _check_broken(plan, task, work)
@@ -191,8 +191,8 @@ def extract(
     return reused
 
 
-class _Pace:
-    """How far one modality is, and how fast it goes since it was taken up."""
+class _Rate:
+    """Progress of one modality and its rate since this call began."""
 
     def __init__(self, stage: str, total: int, progress: Progress) -> None:
         self._stage, self._total, self._progress = stage, total, progress
@@ -200,13 +200,13 @@ class _Pace:
         self.done = 0
 
     def start(self, at: float) -> None:
-        """Begin to measure, once."""
+        """Start the clock, once."""
         if not self._started:
             self._started = at
             self._progress(self._stage, self.done, self._total)
 
     def advance(self, count: int) -> None:
-        """So many more are done."""
+        """Count further units as done."""
         self.done += count
         self._fresh += count
         rate = self._fresh / max(time.perf_counter() - self._started, 1e-6)
@@ -214,7 +214,7 @@ class _Pace:
 
 
 def _check_broken(plan: Plan, task: Task, work: WorkFolder) -> None:
-    """End the work at a broken item if the user wants that."""
+    """Raise for a broken item if the user asked for that."""
     if plan.options.on_broken != "fatal":
         return
     shard = read_shard(shard_path(work.shards, task.modality, task.number))

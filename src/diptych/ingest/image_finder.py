@@ -33,7 +33,7 @@ class ImageFinder:
         self._found: dict[str, Place] = {}
 
     def find(self, written: str) -> Place:
-        """The place of an image.
+        """Find an image.
 
         Raises:
             OnTheWebError: for an address whose file is not in the source.
@@ -130,7 +130,7 @@ def _is_plain(written: str) -> bool:
 
 
 def _shared_parts(name: str, path: PurePosixPath) -> int:
-    """How many folders right above a file have the same names as those above the path that is written."""
+    """How many of the folders right above a file have the same names as those of the path that is written."""
     count = 0
     for one, other in zip(PurePosixPath(name.casefold()).parent.parts[::-1], path.parent.parts[::-1], strict=False):
         if one != other:

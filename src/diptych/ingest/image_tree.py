@@ -14,7 +14,7 @@ from diptych.data.tables import Problem, decode_lines
 from diptych.features import clean_text
 from diptych.ingest.column_content import is_empty, values_of
 from diptych.ingest.columns import ColumnUse, kept_name, typed_columns
-from diptych.ingest.items import Gathering, Item
+from diptych.ingest.items import GatheredItems, Item
 from diptych.ingest.names import Part, name_rank, name_strength, texts_of_names, word_set, words_of_name
 from diptych.media import (
     UNSUPPORTED_SUFFIXES,
@@ -38,7 +38,7 @@ _DOCUMENTS = word_set(
 
 @dataclass
 class ImageTree:
-    """What was made of a tree of files.
+    """The items of a tree of files.
 
     Attributes:
         gathered: its items.
@@ -46,7 +46,7 @@ class ImageTree:
         folders: for each item the folders it lies in that are neither a split nor a class.
     """
 
-    gathered: Gathering = field(default_factory=Gathering)
+    gathered: GatheredItems = field(default_factory=GatheredItems)
     uses: list[ColumnUse] = field(default_factory=list)
     folders: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -199,7 +199,7 @@ def _class_words(item: Item) -> list[str]:
 
 
 def _type_metadata(tree: ImageTree, origin: str) -> None:
-    """Bring what files beside images say to one type a column, under names that are free."""
+    """Convert the metadata of files beside images to one type per column, under names that are not taken."""
     items = tree.gathered.items
     keys = dict.fromkeys(key for item in items.values() for key in item.metadata)
     kept: dict[str, str] = {}
@@ -214,7 +214,7 @@ def _type_metadata(tree: ImageTree, origin: str) -> None:
 
 @dataclass(frozen=True)
 class Sidecar:
-    """What a file beside an image says.
+    """The content of a file beside an image.
 
     Attributes:
         texts: captions, cleaned.
@@ -233,7 +233,7 @@ def is_text_name(name: str) -> bool:
 
 
 def is_document_name(name: str) -> bool:
-    """Whether a file by its name tells of the whole folder, as a README does."""
+    """Whether a file's name is that of a document about the whole folder, such as a README."""
     return PurePosixPath(name.lower()).stem in _DOCUMENTS
 
 

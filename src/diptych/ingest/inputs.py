@@ -1,4 +1,4 @@
-"""What a path is, a table, a folder or an archive, and the items it gives."""
+"""Read a path that is a table, a folder or an archive into items."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from diptych._core.errors import ConfigError, DataError
 from diptych.data.splits import split_named
 from diptych.data.table_files import is_table_name, parse_table, read_table
 from diptych.data.tables import Problem, Row, Table
-from diptych.ingest.column_content import image_names, is_empty, looks_like_image, spread
+from diptych.ingest.column_content import image_names, is_empty, looks_like_image, sample_evenly
 from diptych.ingest.columns import NO_COLUMN, Columns, ColumnUse, choose_columns
 from diptych.ingest.image_finder import ImageFinder
 from diptych.ingest.image_tree import read_image_tree
-from diptych.ingest.items import Gathering, gather_items, with_texts
+from diptych.ingest.items import GatheredItems, gather_items, with_texts
 from diptych.ingest.names import name_strength, texts_of_names
 from diptych.ingest.options import IngestOptions
 from diptych.media import MediaSource, is_image_name, open_source
@@ -38,7 +38,7 @@ class Input:
     """
 
     kind: Literal["table", "images"]
-    gathered: Gathering
+    gathered: GatheredItems
     finder: ImageFinder
     columns: Columns = field(default_factory=Columns)
     uses: Sequence[ColumnUse] = ()
@@ -47,7 +47,7 @@ class Input:
 
 
 def read_input(options: IngestOptions) -> Input:
-    """Look at what the user gave: its name and its content tell what it is.
+    """Read the items of a path, which its name and content show to be a table, a folder or an archive.
 
     Raises:
         DataError: when nothing in it can be used.
@@ -77,7 +77,7 @@ def _from_table(table: Table, options: IngestOptions, finder: ImageFinder) -> In
     return Input("table", gathered, finder, columns, uses, table.origin, len(table.rows))
 
 
-def _name_items(gathered: Gathering) -> list[ColumnUse]:
+def _name_items(gathered: GatheredItems) -> list[ColumnUse]:
     """Give items of a table without texts the words of their images' names."""
     named = [item.image or "" for item in gathered.items.values()]
     texts = texts_of_names(named, [()] * len(named))
@@ -100,7 +100,7 @@ def _from_images(source: MediaSource, options: IngestOptions) -> Input:
 
 
 def _is_waived(named: str | Sequence[str] | None) -> bool:
-    """Whether the user says that there is no such part."""
+    """Whether the user said that there is no such column."""
     return named in (NO_COLUMN, [NO_COLUMN], (NO_COLUMN,))
 
 
@@ -141,7 +141,7 @@ def _from_table_inside(source: MediaSource, options: IngestOptions) -> Input | N
 def _share(found: Input) -> float:
     """The share of items whose images are there."""
     named = [[item.image] for item in found.gathered.items.values() if item.image is not None]
-    return found.finder.share_found(spread(named, _TRIED))
+    return found.finder.share_found(sample_evenly(named, _TRIED))
 
 
 def _stem(name: str) -> str:
@@ -209,7 +209,7 @@ def _likely_names(table: Table) -> list[list[str]]:
     """Some names of images, from columns that look or are called like images."""
     names: list[list[str]] = []
     for column in table.columns:
-        cells: list[Any] = spread([cell for cell in table.column(column) if not is_empty(cell)], _TRIED)
+        cells: list[Any] = sample_evenly([cell for cell in table.column(column) if not is_empty(cell)], _TRIED)
         named = [image_names(cell) for cell in cells]
         looking = sum(any(map(looks_like_image, each)) for each in named)
         if looking * 2 > len(named) or name_strength("image", column) == 3:

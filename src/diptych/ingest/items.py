@@ -44,7 +44,7 @@ class Item:
 
 
 @dataclass
-class Gathering:
+class GatheredItems:
     """Items by id, while rows are read."""
 
     items: dict[str, Item] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Gathering:
 
 def gather_items(
     table: Table, columns: Columns, finder: ImageFinder | None = None, dropped: Sequence[str] = ()
-) -> Gathering:
+) -> GatheredItems:
     """Make items of rows; rows of one id, or without an id column of one image, are one item with several captions.
 
     Where such rows disagree about label or split, the first one counts and the report says so.
@@ -64,7 +64,7 @@ def gather_items(
         finder: tells which of several images that a cell names is there.
         dropped: columns that are not kept; "all" drops every one.
     """
-    gathered = Gathering()
+    gathered = GatheredItems()
     kept = _kept_columns(table, columns, dropped, gathered.problems)
     further = 0
     for row in table.rows:
@@ -108,7 +108,7 @@ def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\
     return result
 
 
-def with_texts(gathered: Gathering, texts: Mapping[str, str | None]) -> int:
+def with_texts(gathered: GatheredItems, texts: Mapping[str, str | None]) -> int:
     """Give items without a text the text under their id; returns how many got one."""
     silent = {id: text for id, text in texts.items() if text is not None and not gathered.items[id].texts}
     for id, text in silent.items():
@@ -176,7 +176,7 @@ def _first_there(names: Sequence[str], finder: ImageFinder | None) -> str | None
     return names[0] if names else None
 
 
-def _merge(gathered: Gathering, item: Item) -> None:
+def _merge(gathered: GatheredItems, item: Item) -> None:
     """Add a row's captions to the item that is there."""
     first = gathered.items[item.id]
     if item.image is not None and first.image is not None and item.image != first.image:
@@ -240,7 +240,7 @@ def _kept(cell: Any) -> Any:  # noqa: ANN401
 
 
 def _text(cell: Any) -> str | None:  # noqa: ANN401
-    """A cell as text, None when there is none; surrogates that JSON may smuggle in are replaced."""
+    """A cell as text, None when it is empty; surrogates, which JSON may contain, are replaced."""
     if cell is None or (isinstance(cell, float) and cell != cell):
         return None
     if isinstance(cell, float) and cell.is_integer():

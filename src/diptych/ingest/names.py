@@ -1,4 +1,4 @@
-"""What names say: of columns, in the languages that tables are often written in, and of image files."""
+"""Interpret names: those of columns, in the languages that tables are often written in, and those of image files."""
 
 import re
 import unicodedata
@@ -152,7 +152,7 @@ def _holds_foreign(part: Part, joined: str) -> bool:
 
 
 def _is_accent(sign: str) -> bool:
-    """Whether a sign is an accent of a Latin letter, and not half of a Japanese, Thai or Russian one."""
+    """Whether a character is an accent of a Latin letter, and not part of a Japanese, Thai or Russian one."""
     return "\u0300" <= sign <= "\u036f"
 
 
@@ -187,7 +187,7 @@ def text_of_name(name: str, folders: Iterable[str] = ()) -> str | None:
 
 
 def words_of_name(name: str) -> list[str]:
-    """The words of one name that say something: no numbers, no codes, nothing a camera wrote."""
+    """The meaningful words of one name: no numbers, no codes, nothing a camera wrote."""
     plain = _UUID.sub(" ", unicodedata.normalize("NFC", name))
     words: list[str] = []
     for chunk in re.split(r"[\W_]+", plain):

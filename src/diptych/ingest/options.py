@@ -98,7 +98,7 @@ class IngestOptions:
 
 
 def check_options(options: IngestOptions) -> None:
-    """Refuse options that make no sense, features whose packages are missing, and a place nobody may write to.
+    """Refuse options out of range, features whose packages are missing, and a target that cannot be written.
 
     Raises:
         ConfigError: naming the option, or the package and how to install it.
@@ -115,7 +115,7 @@ def check_options(options: IngestOptions) -> None:
         raise DataError(f"{options.out} cannot be made, since {place} cannot be written to; choose another folder.")
 
 
-def check_room(out: Path, items: int) -> None:
+def check_disk_space(out: Path, items: int) -> None:
     """Refuse a disk that is too full for a dataset of so many items.
 
     Raises:
@@ -134,7 +134,7 @@ def check_room(out: Path, items: int) -> None:
 
 
 def _nearest(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that is there."""
+    """The folder itself, or its nearest parent that exists."""
     place = path.resolve()
     while not place.exists() and place != place.parent:
         place = place.parent

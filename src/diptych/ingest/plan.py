@@ -15,8 +15,8 @@ from diptych.data.writing import check_target
 from diptych.ingest.columns import Columns, ColumnUse
 from diptych.ingest.image_finder import ImageFinder, OnTheWebError
 from diptych.ingest.inputs import Input, read_input
-from diptych.ingest.items import Gathering, Item, caption_items
-from diptych.ingest.options import IngestOptions, SplitShares, check_options, check_room
+from diptych.ingest.items import GatheredItems, Item, caption_items
+from diptych.ingest.options import IngestOptions, SplitShares, check_disk_space, check_options
 from diptych.media import Place, RefusedNameError, open_source
 
 _NO_LABEL = ("-1", "-1.0")
@@ -24,7 +24,7 @@ _NO_LABEL = ("-1", "-1.0")
 
 @dataclass(frozen=True)
 class Plan:
-    """All that will be done.
+    """Everything an ingest will do.
 
     Attributes:
         options: what the user decided.
@@ -68,8 +68,8 @@ class Plan:
         return [item.texts[0] for item in self.items if item.texts]
 
 
-def plan_ingest(options: IngestOptions, gathered: Gathering | None = None) -> Plan:
-    """Check that the work can be done at all, read the table, decide splits and find every image.
+def plan_ingest(options: IngestOptions, gathered: GatheredItems | None = None) -> Plan:
+    """Check that the ingest can be done, read the table, decide splits and find every image.
 
     Args:
         options: what to read and what to make of it.
@@ -82,12 +82,12 @@ def plan_ingest(options: IngestOptions, gathered: Gathering | None = None) -> Pl
     check_target(options.out, overwrite=options.overwrite)
     check_options(options)
     plan = make_plan(options, gathered)
-    check_room(options.out, len(plan.items))
+    check_disk_space(options.out, len(plan.items))
     return plan
 
 
-def make_plan(options: IngestOptions, gathered: Gathering | None = None) -> Plan:
-    """The plan of an ingest, whether or not it can be done here; see `plan_ingest`."""
+def make_plan(options: IngestOptions, gathered: GatheredItems | None = None) -> Plan:
+    """Make the plan of an ingest without checking options and disk space; see `plan_ingest`."""
     if gathered is None:
         found = read_input(options)
     else:
@@ -151,7 +151,7 @@ def _labels(options: IngestOptions, items: Sequence[Item], problems: list[Proble
 
 
 def _locate(items: Sequence[Item], finder: ImageFinder) -> tuple[list[Place], Integers, list[Problem], int]:
-    """Find each image once; the same one asked for by several items is read once."""
+    """Locate every image once, however many items name it."""
     found: dict[str, Place] = {}
     name_of_item: list[str | None] = []
     problems: list[Problem] = []

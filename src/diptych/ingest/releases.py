@@ -16,7 +16,7 @@ from diptych.data.importers.wikipedia import CITATION as WIKIPEDIA_CITATION
 from diptych.data.importers.wikipedia import CLASSES, LISTS, Split, read_wikipedia_lists
 from diptych.data.tables import Problem, Row, Table, read_lines
 from diptych.ingest.columns import Columns
-from diptych.ingest.items import Gathering, Item, gather_items
+from diptych.ingest.items import GatheredItems, Item, gather_items
 from diptych.ingest.options import Captions, IngestOptions
 from diptych.ingest.plan import Plan
 from diptych.ingest.run import Ingested, ingest
@@ -53,7 +53,7 @@ class Release:
     """
 
     options: IngestOptions
-    gathered: Gathering | None = None
+    gathered: GatheredItems | None = None
 
     def ingest(
         self,
@@ -88,7 +88,7 @@ def import_rsicd(
         captions: what becomes of an item's five captions: "join", "first" or "each".
         seed: of all that is drawn.
         workers: parallel processes; 0 works in this one.
-        progress: told how far it is.
+        progress: receives the progress.
         overwrite: replace a dataset that is already there.
 
     Raises:
@@ -108,7 +108,7 @@ def read_rsicd(
     seed: int = 0,
     overwrite: bool = False,
 ) -> Release:
-    """Read what a copy of RSICD holds, before any image is.
+    """Read the table of a copy of RSICD; no image is opened.
 
     The release is `dataset_rsicd.json` with the images in `RSICD_images`, a folder or an archive. Classes are those
     of the lists in `txtclasses_rsicd`, or, where that is not there, of names such as `airport_1.jpg`. Splits are the
@@ -130,7 +130,7 @@ def read_rsicd(
     return Release(options, gathered)
 
 
-def _rsicd_items(folder: Path) -> tuple[Path, Gathering]:
+def _rsicd_items(folder: Path) -> tuple[Path, GatheredItems]:
     entries = _entries(folder / CAPTIONS)
     lists, problems = _class_lists(folder)
     images, prefix = _find_images(folder, RSICD_IMAGES, (str(entry["filename"]) for entry in entries), _RSICD)
@@ -213,7 +213,7 @@ def read_wikipedia_raw(
     documents = lists.all
     names = [f"{label}/{image}.jpg" for label, image in zip(documents.classes, documents.images, strict=True)]
     images, prefix = _find_images(folder, WIKIPEDIA_IMAGES, names, _WIKIPEDIA)
-    gathered = Gathering()
+    gathered = GatheredItems()
     for name, number, text, label, part in zip(
         names, lists.ids, documents.texts, documents.classes, lists.splits, strict=True
     ):

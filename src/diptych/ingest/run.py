@@ -10,7 +10,7 @@ from diptych.data import Dataset
 from diptych.features import load_pipeline, save_pipeline
 from diptych.ingest.assemble import IngestReport, assemble
 from diptych.ingest.extract import extract, find_pipeline, fit_features, units_of
-from diptych.ingest.items import Gathering
+from diptych.ingest.items import GatheredItems
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.work_folder import work_folder
@@ -36,7 +36,7 @@ class Ingested:
 def ingest(
     options: IngestOptions,
     *,
-    gathered: Gathering | None = None,
+    gathered: GatheredItems | None = None,
     workers: int = 0,
     progress: Progress = silent,
     planned: Callable[[Plan], None] = lambda plan: None,
@@ -51,7 +51,7 @@ def ingest(
         options: what to read and what to make of it.
         gathered: items that were read already, instead of those of `options.pairs`.
         workers: parallel processes; 0 works in this one.
-        progress: told how far it is.
+        progress: receives the progress.
         planned: told the plan before the work begins.
     """
     if workers < 0:

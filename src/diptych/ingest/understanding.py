@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from diptych.data.tables import Problem
-from diptych.ingest.column_content import spread
+from diptych.ingest.column_content import sample_evenly
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.names import word_set
 from diptych.ingest.options import IngestOptions
@@ -148,7 +148,7 @@ def understanding_of(plan: Plan) -> Understanding:
         columns=tuple(plan.uses),
         images=_image_facts(plan),
         with_text=len(numbers) - len(silent),
-        languages=languages_of(spread(texts, _TEXTS_READ)),
+        languages=languages_of(sample_evenly(texts, _TEXTS_READ)),
         labelled=sum(map(bool, labels)),
         classes=dict(counts.most_common()),
         splits={name: splits[name] for name in ("train", "val", "test")},
@@ -161,7 +161,7 @@ def understanding_of(plan: Plan) -> Understanding:
 def _image_facts(plan: Plan) -> ImageFacts:
     named = sum(item.image is not None for item in plan.items)
     found = int((plan.place_of_item >= 0).sum())
-    looked_at, broken = _look(plan, spread(plan.places, _LOOKED_AT))
+    looked_at, broken = _look(plan, sample_evenly(plan.places, _LOOKED_AT))
     return ImageFacts(
         named=named,
         found=found,

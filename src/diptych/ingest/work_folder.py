@@ -31,7 +31,7 @@ _KEY_FILE, _LOCK_FILE = "inputs.json", "lock"
 
 @dataclass(frozen=True)
 class Shard:
-    """What came of some items.
+    """The rows of some items, or why there is none.
 
     Attributes:
         rows: one for each item that could be described, in order.

@@ -1,6 +1,6 @@
-"""One command from files to a search: look, ingest, fit, index, serve, and keep in step with the files."""
+"""One command from files to a search: ingest, fit, index, serve, and keep the index in step with the files."""
 
-from diptych.up.build import Audience, long_commands, make_ready
+from diptych.up.build import BuildCallbacks, long_commands, make_ready
 from diptych.up.check import Checked, HttpClient, Reply, check_search
 from diptych.up.folder import Manifest, SearchFolder, search_folder, shown_address, source_name
 from diptych.up.source import Source, SourceItem, read_source
@@ -8,7 +8,7 @@ from diptych.up.sync import Changes, IndexWriter, changes_since, reason_to_fit_a
 from diptych.up.watch import Follower
 
 __all__ = [
-    "Audience",
+    "BuildCallbacks",
     "Changes",
     "Checked",
     "Follower",

@@ -1,4 +1,4 @@
-"""From files to an index that is ready to be searched: only the steps that are not done yet."""
+"""Build an index of files, doing only the steps that are not done yet."""
 
 import shlex
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from diptych.up.sync import Changes, changes_since, reason_to_fit_again, sync
 _HOST, _PORT = "127.0.0.1", 8000
 
 
-class Audience(Protocol):
-    """What is told of the steps while a search is made."""
+class BuildCallbacks(Protocol):
+    """Called at each step while a search is built."""
 
     def step(self, name: str, why: str) -> AbstractContextManager[Progress]:
-        """A step begins; what the context gives is told how far it is."""
+        """A step begins; the context's value receives its progress."""
 
     def kept(self, what: str) -> None:
         """Something was there already and is kept."""
@@ -41,13 +41,13 @@ class Audience(Protocol):
         """The index was brought in step with the source."""
 
     def problem(self, problem: Problem) -> None:
-        """An item or one side of it could not be added."""
+        """An item, or its image or text, could not be added."""
 
 
 def make_ready(
-    folder: SearchFolder, source: Source, options: IngestOptions, audience: Audience, *, workers: int = 0
+    folder: SearchFolder, source: Source, options: IngestOptions, callbacks: BuildCallbacks, *, workers: int = 0
 ) -> None:
-    """Do what is missing between the source and an index of it; when nothing is, return at once.
+    """Do the steps that are missing between the source and its index; return at once when none is.
 
     Each step is whole or not done, and goes on where an earlier call was killed. What was ingested, fitted and indexed
     before is kept unless the items have changed too much (`reason_to_fit_again`); smaller changes go into the index
@@ -57,7 +57,7 @@ def make_ready(
         folder: where everything is kept; claimed by the caller.
         source: the items there are.
         options: how the source is ingested.
-        audience: told what happens.
+        callbacks: told what happens.
         workers: parallel processes; 0 works in this one.
 
     Raises:
@@ -66,24 +66,24 @@ def make_ready(
     _check_sides(source)
     with Manifest(folder.manifest) as manifest:
         _check_source(folder, source, manifest)
-        dataset = _dataset(folder, source, options, manifest, audience, workers)
+        dataset = _dataset(folder, source, options, manifest, callbacks, workers)
         if not _is_index_of(folder, dataset):
-            _model(folder, dataset, audience)
-            _index(folder, dataset, manifest, audience)
+            _model(folder, dataset, callbacks)
+            _index(folder, dataset, manifest, callbacks)
         elif not manifest.indexed():
             manifest.built()  # a kill came between the index and the note of it
         changes = changes_since(manifest.indexed(), source.items)
         if changes:
             with (
-                audience.step("index", str(changes)) as progress,
+                callbacks.step("index", str(changes)) as progress,
                 Searcher.open(folder.index, writable=True) as searcher,
             ):
-                sync(changes, source, searcher, manifest, problem=audience.problem, progress=progress)
-            audience.synced(changes)
+                sync(changes, source, searcher, manifest, problem=callbacks.problem, progress=progress)
+            callbacks.synced(changes)
 
 
 def _check_sides(source: Source) -> None:
-    """Say before any work what no model can be fitted on after it."""
+    """Refuse a source without images or without texts before any work is done."""
     if not any(item.text is not None for item in source.items.values()):
         raise DataError(
             f"no item of {source.path} has a text, so queries could find nothing; put text files beside the images "
@@ -105,7 +105,12 @@ def _check_source(folder: SearchFolder, source: Source, manifest: Manifest) -> N
 
 
 def _dataset(
-    folder: SearchFolder, source: Source, options: IngestOptions, manifest: Manifest, audience: Audience, workers: int
+    folder: SearchFolder,
+    source: Source,
+    options: IngestOptions,
+    manifest: Manifest,
+    callbacks: BuildCallbacks,
+    workers: int,
 ) -> Dataset:
     """The dataset to search: the one that is there as long as its model serves, else a new one."""
     kept = _opened(folder)
@@ -115,33 +120,33 @@ def _dataset(
     if kept is not None and kept.fingerprint == manifest.fact("dataset"):
         reason = reason_to_fit_again(manifest.fitted(), source.items)
         if reason is None:
-            audience.kept(f"the features of {len(kept):,} items")
+            callbacks.kept(f"the features of {len(kept):,} items")
             return kept
         why = f"again, for {reason}"
-    with audience.step("features", why) as progress:
+    with callbacks.step("features", why) as progress:
         # The source was read before: what changes from here on counts as changed, and is written once more.
         manifest.plan(source.items)
         made = ingest(options, workers=workers, progress=progress)
     manifest.ingested(made.dataset.fingerprint)
-    audience.ingested(made)
+    callbacks.ingested(made)
     return made.dataset
 
 
-def _model(folder: SearchFolder, dataset: Dataset, audience: Audience) -> None:
+def _model(folder: SearchFolder, dataset: Dataset, callbacks: BuildCallbacks) -> None:
     if _is_model_of(folder, dataset):
-        audience.kept("the model")
+        callbacks.kept("the model")
         return
-    with audience.step("model", "") as progress:
+    with callbacks.step("model", "") as progress:
         model = create("auto").fit(dataset, progress=progress)
     save_model(model, folder.model, overwrite=True)
-    audience.fitted(model)
+    callbacks.fitted(model)
 
 
-def _index(folder: SearchFolder, dataset: Dataset, manifest: Manifest, audience: Audience) -> None:
-    with audience.step("index", "") as progress:
+def _index(folder: SearchFolder, dataset: Dataset, manifest: Manifest, callbacks: BuildCallbacks) -> None:
+    with callbacks.step("index", "") as progress:
         built = build_index(folder.model, dataset, folder.index, overwrite=True, keep_changes=False, progress=progress)
     manifest.built()
-    audience.indexed(built)
+    callbacks.indexed(built)
 
 
 def _opened(folder: SearchFolder) -> Dataset | None:

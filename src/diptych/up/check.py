@@ -20,7 +20,7 @@ _GIBBERISH, _LIKELY = "zqxvj wkqpfh vvxqz", 0.5
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server answered.
+    """A server's reply.
 
     Attributes:
         status: of HTTP; 0 when there was no answer at all.
@@ -47,7 +47,7 @@ class Reply:
 
 
 class HttpClient:
-    """Asks one server; an answer that is an error is an answer too."""
+    """Sends requests to one server; an error status is a reply, not an exception."""
 
     def __init__(self, address: str, key: str | None = None) -> None:
         self._address = address
@@ -55,11 +55,11 @@ class HttpClient:
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the server is on this machine
 
     def get(self, path: str, **query: str | int | float) -> Reply:
-        """Ask for an address."""
+        """Send a GET request."""
         return self._send("GET", f"{path}?{urlencode(query)}" if query else path)
 
     def upload(self, path: str, image: bytes, **fields: str) -> Reply:
-        """Send an image and fields as a form."""
+        """Send a POST request with an image and fields as a form."""
         form = b"".join(_part(f'name="{name}"', value.encode()) for name, value in fields.items()) + _part(
             'name="picture"; filename="image"', image
         )
@@ -84,7 +84,7 @@ def _part(name: str, content: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Checked:
-    """One question and how it was answered.
+    """One test query and its outcome.
 
     Attributes:
         name: what was tried.
@@ -104,7 +104,7 @@ class Checked:
 
 
 def check_search(client: HttpClient) -> Iterator[Checked]:
-    """Ask a server that is running, and judge each answer.
+    """Send test queries to a running server, and judge each reply.
 
     Args:
         client: asks the server.
@@ -114,11 +114,11 @@ def check_search(client: HttpClient) -> Iterator[Checked]:
 
 
 class _WrongAnswerError(Exception):
-    """An answer that says what is wrong."""
+    """A reply that is wrong; the message says why."""
 
 
 class _Checks:
-    """The questions, chosen from what the server holds."""
+    """The test queries, chosen from what the server holds."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -157,7 +157,7 @@ class _Checks:
         return Checked("words", 2 * found > len(chosen), "; ".join(asked), said)
 
     def misspelling(self) -> Checked:
-        """A word without one of its letters still leads to it."""
+        """A misspelt word is corrected, or finds texts with the word."""
         word = self._word_to_misspell()
         if word is None:
             return Checked("misspelling", None, "", f"no word of {_SHORTEST_MISSPELT} letters or more is in the texts")
@@ -193,7 +193,7 @@ class _Checks:
         return Checked("image", passed, item["id"], f"{said} among the first {_TOP}: {_names(hits)}")
 
     def item(self) -> Checked:
-        """There is more like an item, which itself is left out."""
+        """Items similar to one item are found, without the item itself."""
         item = next(iter([*self._images, *self._texts]), None)
         if item is None:
             return Checked("item", False, "", "the index is empty")
@@ -208,7 +208,7 @@ class _Checks:
         return Checked("item", True, item["id"], f"more like it: {_names(hits)}")
 
     def nothing(self) -> Checked:
-        """Words that mean nothing find nothing that is likely."""
+        """Gibberish finds nothing that is likely."""
         try:
             reply = self._client.get("/v1/search", q=_GIBBERISH, k=_TOP, min_probability=_LIKELY)
             answer = self._answer(reply)

@@ -58,7 +58,7 @@ class SearchFolder:
 
     @contextmanager
     def claimed(self) -> Iterator[bool]:
-        """Hold the folder for this process alone; yields False, at once, if another process holds it.
+        """Lock the folder for this process; yields False, at once, if another process holds it.
 
         Raises:
             DataError: when the folder cannot be made, or is in use for something else.
@@ -74,7 +74,7 @@ class SearchFolder:
 
     @contextmanager
     def announced(self, address: str) -> Iterator[None]:
-        """Say for as long as the block lasts where this search is served."""
+        """Publish the address of the server for as long as the block lasts."""
         write_json(self.path / _SERVING, {"address": address, "pid": os.getpid()})
         try:
             yield
@@ -82,7 +82,7 @@ class SearchFolder:
             (self.path / _SERVING).unlink(missing_ok=True)
 
     def address(self) -> str | None:
-        """Where the process that holds the folder serves it; None if it has not come so far."""
+        """The address at which the process that holds the folder serves it; None before it does."""
         file = self.path / _SERVING
         served = read_json(file) if file.exists() else None
         return str(served["address"]) if isinstance(served, dict) and "address" in served else None
@@ -140,7 +140,7 @@ def shown_address(host: str, port: int) -> str:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedItem:
     """An item as the model saw it."""
 
     content: str
@@ -157,21 +157,21 @@ class Manifest:
             self._connection.executescript(_TABLES)
 
     def fact(self, name: str) -> str | None:
-        """A single value: "source" or "dataset"."""
+        """Read a single value: "source" or "dataset"."""
         with self._reading():
             row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def note(self, name: str, value: str) -> None:
-        """Keep a single value."""
+        """Store a single value."""
         with self._writing() as connection:
             connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
-    def fitted(self) -> dict[str, Fitted]:
+    def fitted(self) -> dict[str, FittedItem]:
         """The items of the dataset that the model is fitted on, those left out as broken too."""
         with self._reading():
             rows = self._connection.execute("SELECT id, content, labels FROM fitted").fetchall()
-        return {id: Fitted(content, tuple(json.loads(labels))) for id, content, labels in rows}
+        return {id: FittedItem(content, tuple(json.loads(labels))) for id, content, labels in rows}
 
     def indexed(self) -> dict[str, str]:
         """The signature of each item when it was last brought into the index."""

@@ -43,7 +43,7 @@ class ServedIndex:
 
 
 class Server(uvicorn.Server):
-    """A server of one index that tells when it is ready and when it ends; it closes the searcher in the end."""
+    """A server of one index, with events for its start and its end; it closes the searcher when it ends."""
 
     def __init__(self, searcher: Searcher, settings: ServingSettings) -> None:
         give_memory_back()

@@ -9,7 +9,7 @@ from diptych._core.progress import Progress, silent
 from diptych.ingest import Problem
 from diptych.media import MediaSource, reopen_source
 from diptych.search import NewItem, entry_id
-from diptych.up.folder import Fitted, Manifest
+from diptych.up.folder import FittedItem, Manifest
 from diptych.up.source import Source, SourceItem
 
 MOST_CHANGED = 0.2
@@ -24,7 +24,7 @@ _SET_BY_INDEX = ("id", "modality", "media", "has_media")
 
 @dataclass(frozen=True)
 class Changes:
-    """What has to be done to an index so that it holds what the source holds.
+    """The changes that bring an index in step with the source.
 
     Attributes:
         written: items that are new or have changed.
@@ -55,8 +55,8 @@ def changes_since(indexed: Mapping[str, str], items: Mapping[str, SourceItem]) -
     return Changes(written, sum(item.id not in indexed for item in written), [id for id in indexed if id not in items])
 
 
-def reason_to_fit_again(fitted: Mapping[str, Fitted], items: Mapping[str, SourceItem]) -> str | None:
-    """Why a model fitted on some items serves the items there are no longer; None as long as it does.
+def reason_to_fit_again(fitted: Mapping[str, FittedItem], items: Mapping[str, SourceItem]) -> str | None:
+    """Say why the model has to be fitted again for the items there are now; None if it has not.
 
     The rule: a class has come or gone, more than 5 % of the known items have other labels, or more than 20 % of the
     items are new, changed or gone.
@@ -112,7 +112,7 @@ def sync(
         index: what is changed.
         manifest: where it is noted.
         problem: told what cannot be indexed, once for each file.
-        progress: told how far it is.
+        progress: receives the progress.
         stopped: asked between batches; True ends the work early.
     """
     for start in range(0, len(changes.removed), _REMOVED_AT_ONCE):

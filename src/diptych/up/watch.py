@@ -30,8 +30,8 @@ _COST = 20
 
 
 @dataclass(frozen=True)
-class Watched:
-    """The files that decide what a source gives.
+class WatchedFiles:
+    """The files that a source is read from.
 
     Attributes:
         root: a folder of which everything counts; None for a table or an archive.
@@ -44,8 +44,8 @@ class Watched:
     without: Path
 
     @classmethod
-    def of(cls, source: Source, without: Path) -> "Watched":
-        """What a source that was read depends on."""
+    def of(cls, source: Source, without: Path) -> "WatchedFiles":
+        """The files that a source was read from."""
         path, images = source.path.resolve(), source.images.resolve()
         if path.is_dir():
             return cls(path, frozenset() if images.is_dir() else frozenset([images]), without.resolve())
@@ -58,7 +58,7 @@ class Watched:
         return cls(None, frozenset(files), without.resolve())
 
     def stamp(self) -> str:
-        """Changes when a file comes, goes or is written."""
+        """A hash that changes when a file is added, removed or written."""
         digest = hashlib.blake2b(digest_size=16)
         # A file that comes into a folder changes the folder, and may be one that the table knows by its name alone.
         folders = self.folders() if self.root is None else []
@@ -71,7 +71,7 @@ class Watched:
         return digest.hexdigest()
 
     def folders(self) -> list[Path]:
-        """The folders in which changes happen."""
+        """The folders to watch."""
         if self.root is not None:
             return [self.root]
         return sorted({parent for parent in (file.parent for file in self.files) if parent.is_dir()})
@@ -87,8 +87,8 @@ class Watched:
                     yield here / name
 
 
-def wait_for_change(watched: Watched, stamp: str, ending: threading.Event) -> bool:
-    """Wait until a source differs from its stamp and has settled; False if `ending` comes first.
+def wait_for_change(watched: WatchedFiles, stamp: str, ending: threading.Event) -> bool:
+    """Wait until a source differs from its stamp and has stopped changing; False if `ending` comes first.
 
     Args:
         watched: what to look at.
@@ -106,8 +106,8 @@ def wait_for_change(watched: Watched, stamp: str, ending: threading.Event) -> bo
     return False
 
 
-def _wakes(watched: Watched, ending: threading.Event) -> Iterator[None]:
-    """Yield whenever it is worth looking, at once for the first time, until `ending`."""
+def _wakes(watched: WatchedFiles, ending: threading.Event) -> Iterator[None]:
+    """Yield at once and whenever files may have changed, until `ending`."""
     try:
         from watchfiles import watch
     except ImportError:
@@ -134,15 +134,15 @@ def _wakes(watched: Watched, ending: threading.Event) -> Iterator[None]:
         yield from _polls(watched, ending, _LOOK_S)
 
 
-def _polls(watched: Watched, ending: threading.Event, seconds: float) -> Iterator[None]:
+def _polls(watched: WatchedFiles, ending: threading.Event, seconds: float) -> Iterator[None]:
     pause = _pause(watched, seconds)
     yield
     while not ending.wait(pause):
         yield
 
 
-def _pause(watched: Watched, least: float) -> float:
-    """How long to wait between looks, given what one costs."""
+def _pause(watched: WatchedFiles, least: float) -> float:
+    """How long to wait between two looks at the files, given how long one takes."""
     return max(least, _COST * timed(watched.stamp))
 
 
@@ -173,9 +173,9 @@ class Follower:
     _told: set[str] = field(default_factory=set)
 
     def follow(self, source: Source) -> None:
-        """Follow a source from the state that was read last, which the index may not yet hold."""
+        """Follow a source from the state that was read last, which may not be in the index yet."""
         with Manifest(self.folder.manifest) as manifest:
-            watched = Watched.of(source, self.folder.path)
+            watched = WatchedFiles.of(source, self.folder.path)
             stamp = ""  # whatever has happened since the source was read is found by the first look
             while wait_for_change(watched, stamp, self.ending):
                 stamp = watched.stamp()
@@ -188,7 +188,7 @@ class Follower:
                     if not self.ending.is_set():
                         self._tell_once(f"the changes could not be written ({error}); they are tried again.")
                         stamp = ""
-                watched = Watched.of(source, self.folder.path)
+                watched = WatchedFiles.of(source, self.folder.path)
 
     def _bring_in(self, source: Source, manifest: Manifest) -> None:
         indexed = manifest.indexed()
