@@ -43,6 +43,11 @@ def test_help_and_version_import_nothing_that_computes(words) -> None:
     assert "typer" in found and not found & HEAVY
 
 
+@pytest.mark.parametrize("words", ["methods", "features"])
+def test_lists_import_nothing_that_computes(words) -> None:
+    assert not modules_of(words) & HEAVY
+
+
 def test_the_help_of_every_command_imports_nothing_that_computes() -> None:
     assert not modules_of(*(f"{name} --help" for name in COMMANDS)) & HEAVY
 

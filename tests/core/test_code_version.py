@@ -13,6 +13,7 @@ def fresh_version(module):
     code_version.code_version.cache_clear()
     code_version._source.cache_clear()
     code_version._content.cache_clear()
+    code_version._exports.cache_clear()
     return code_version.code_version(module)
 
 
@@ -68,6 +69,13 @@ def test_what_only_a_type_checker_reads_does_not_count(tmp_path, monkeypatch):
     source.write_text("if TYPE_CHECKING:\n    from diptych._core.state import pack\n")
     fresh_version("typed_method")
     assert code_version._closure("typed_method") == {"typed_method"}
+
+
+def test_what_a_package_exports_lazily_is_followed():
+    reached = code_version._closure("diptych.search.build")
+    assert {"diptych.methods.base", "diptych.methods.model_folder", "diptych.features.pipeline"} <= reached
+    reached = code_version._closure("diptych.experiments.model_scores")
+    assert {"diptych.evaluation.ranking", "diptych.methods.base", "diptych.features.scaling"} <= reached
 
 
 @pytest.fixture

@@ -77,3 +77,20 @@ def test_a_broken_module_of_our_own_is_not_blamed_on_the_user(monkeypatch) -> No
     monkeypatch.setitem(registry._METHODS, "lost", registry.Entry("diptych.methods.lost:Lost", "gone", extra="deep"))
     with pytest.raises(ModuleNotFoundError):
         create("lost")
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_what_a_class_declares_is_read_without_importing_it(name) -> None:
+    """So that the table of all methods needs no torch."""
+    facts = ("uses_pairs", "uses_labels", "uses_unlabelled", "stochastic", "max_modalities")
+    cls, declared = registry.method_class(name), registry.declared(name)
+    assert {fact: declared[fact] for fact in facts} == {fact: getattr(cls, fact) for fact in facts}
+    assert registry.missing_package(name) is None
+
+
+def test_a_missing_package_is_named_without_importing_the_method(monkeypatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda package: None)
+    assert registry.missing_package("cca") is None
+    assert registry.missing_package("cdmlmr") == (
+        "'cdmlmr' needs the optional package 'torch'; install it with: pip install 'diptych[deep]'"
+    )

@@ -71,11 +71,23 @@ def _imports(module: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            # `from package import name` may name a module of the package
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            # `from package import name` may name a module of the package, or what the package exports when it is used
+            exports = _exports(node.module) if _is_own(node.module) else {}
+            names = [node.module, *(exports.get(alias.name, f"{node.module}.{alias.name}") for alias in node.names)]
         else:
             continue
         yield from (name for name in names if _is_own(name) and _source(name) is not None)
+
+
+@cache
+def _exports(package: str) -> dict[str, str]:
+    """Where the names come from that a package exports lazily, which it imports for a type checker only."""
+    source = _source(package)
+    if source is None or source.name != "__init__.py":
+        return {}
+    blocks = [node for node in ast.parse(source.read_bytes()).body if isinstance(node, ast.If)]
+    imports = [each for node in blocks for each in node.body if isinstance(each, ast.ImportFrom) and each.module]
+    return {alias.name: each.module for each in imports for alias in each.names if each.module}
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:

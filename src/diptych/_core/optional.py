@@ -40,14 +40,19 @@ def lazy_exports(package: str, modules: Mapping[str, Iterable[str]]) -> Callable
 
     Args:
         package: the package's name.
-        modules: the names that each of its modules exports.
+        modules: the names that each of its modules exports, or one elsewhere under its full name.
     """
-    places = {name: module for module, names in modules.items() for name in names}
+    root = package.partition(".")[0]
+    places = {
+        name: module if module.startswith(f"{root}.") else f"{package}.{module}"
+        for module, names in modules.items()
+        for name in names
+    }
 
     def load(name: str) -> Any:  # noqa: ANN401 - whatever is exported
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{places[name]}"), name)
+        value = getattr(import_module(places[name]), name)
         setattr(sys.modules[package], name, value)  # found without this function the next time
         return value
 

@@ -1,6 +1,7 @@
 """`diptych methods` and `diptych features`: list the methods and the feature extractors."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -16,10 +17,10 @@ def methods(as_json: AsJson = False) -> None:
     """List the methods: what each is, what it learns from, and whether it depends on a seed."""
     from diptych.methods import registry
 
-    rows = [describe(name) for name in registry.names()]
     if as_json:
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps([describe(name) for name in registry.names()], indent=2, ensure_ascii=False))
         return
+    rows = [_listed(name) for name in registry.names()]
     table = Table()
     for heading in ("method", "what it is", "learns from", "seed", "modalities"):
         table.add_column(heading, no_wrap=heading == "method")
@@ -33,6 +34,17 @@ def methods(as_json: AsJson = False) -> None:
     output_console().print(table)
 
 
+def _listed(name: str) -> dict[str, Any]:
+    """What the table says of a method: read from its source where that spares importing torch."""
+    from diptych.methods import registry
+
+    known = registry.declared(name)
+    if known is None:
+        return describe(name)
+    head = {"name": name, "summary": registry.entry(name).summary, "problem": registry.missing_package(name)}
+    return head | _facts(known)
+
+
 def describe(name: str) -> dict[str, Any]:
     """Describe a method without fitting it."""
     from diptych.methods import registry
@@ -42,16 +54,29 @@ def describe(name: str) -> dict[str, Any]:
         method = registry.method_class(name)
     except (DiptychError, ImportError) as error:
         return head | {"problem": str(error)}
-    uses = ["pairs"] * method.uses_pairs + ["labels"] * method.uses_labels
-    uses += ["unlabelled features"] * method.uses_unlabelled
     defaults = {**method.parameter_defaults(), **registry.entry(name).defaults}
-    return head | {
+    facts = _facts({fact: getattr(method, fact) for fact in _FACTS})
+    return (
+        head
+        | facts
+        | {
+            "citation": method.citation,
+            "params": {key: value if _is_plain(value) else str(value) for key, value in defaults.items()},
+            "problem": None,
+        }
+    )
+
+
+_FACTS = ("uses_pairs", "uses_labels", "uses_unlabelled", "stochastic", "max_modalities")
+
+
+def _facts(known: Mapping[str, Any]) -> dict[str, Any]:
+    uses = ["pairs"] * known["uses_pairs"] + ["labels"] * known["uses_labels"]
+    uses += ["unlabelled features"] * known["uses_unlabelled"]
+    return {
         "uses": " + ".join(uses) or "nothing",
-        "stochastic": method.stochastic,
-        "max_modalities": method.max_modalities,
-        "citation": method.citation,
-        "params": {key: value if _is_plain(value) else str(value) for key, value in defaults.items()},
-        "problem": None,
+        "stochastic": known["stochastic"],
+        "max_modalities": known["max_modalities"],
     }
 
 

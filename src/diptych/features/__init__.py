@@ -1,31 +1,76 @@
 """Turn raw images and texts into the rows of numbers a method learns from."""
 
-from diptych._core.arrays import ImageArray
-from diptych._core.state import stateful
-from diptych.features.contract import Block, ComposedExtractor, Composition, Extractor, Feature, learns, width
-from diptych.features.pipeline import (
-    FittedModality,
-    Pipeline,
-    check_same_pipeline,
-    fit_pipeline,
-    ignored_words,
-    is_whole_word,
-    load_pipeline,
-    pipeline_of,
-    read_items,
-    save_pipeline,
-    text_encoder_columns,
+from typing import TYPE_CHECKING
+
+from diptych._core.optional import lazy_exports
+
+if TYPE_CHECKING:
+    from diptych._core.arrays import ImageArray
+    from diptych._core.state import stateful
+    from diptych.features.contract import Block, ComposedExtractor, Composition, Extractor, Feature, learns, width
+    from diptych.features.pipeline import (
+        FittedModality,
+        Pipeline,
+        check_same_pipeline,
+        fit_pipeline,
+        ignored_words,
+        is_whole_word,
+        load_pipeline,
+        pipeline_of,
+        read_items,
+        save_pipeline,
+        text_encoder_columns,
+    )
+    from diptych.features.registry import (
+        DEFAULT_FEATURES,
+        check_available,
+        describe_features,
+        feature_names,
+        make_feature,
+        media_types,
+    )
+    from diptych.features.scaling import Scaling, fit_scaling
+    from diptych.features.text.cleaning import clean_text
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "diptych._core.arrays": ["ImageArray"],
+        "diptych._core.state": ["stateful"],
+        "contract": [
+            "Block",
+            "ComposedExtractor",
+            "Composition",
+            "Extractor",
+            "Feature",
+            "learns",
+            "width",
+        ],
+        "pipeline": [
+            "FittedModality",
+            "Pipeline",
+            "check_same_pipeline",
+            "fit_pipeline",
+            "ignored_words",
+            "is_whole_word",
+            "load_pipeline",
+            "pipeline_of",
+            "read_items",
+            "save_pipeline",
+            "text_encoder_columns",
+        ],
+        "registry": [
+            "DEFAULT_FEATURES",
+            "check_available",
+            "describe_features",
+            "feature_names",
+            "make_feature",
+            "media_types",
+        ],
+        "scaling": ["Scaling", "fit_scaling"],
+        "text.cleaning": ["clean_text"],
+    },
 )
-from diptych.features.registry import (
-    DEFAULT_FEATURES,
-    check_available,
-    describe_features,
-    feature_names,
-    make_feature,
-    media_types,
-)
-from diptych.features.scaling import Scaling, fit_scaling
-from diptych.features.text.cleaning import clean_text
 
 __all__ = [
     "DEFAULT_FEATURES",

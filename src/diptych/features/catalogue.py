@@ -4,9 +4,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from diptych._core.errors import ConfigError
-from diptych.data.modality import Kind
+
+if TYPE_CHECKING:
+    from diptych.data.modality import Kind
 
 GROUP = "diptych.features"
 """Entry points of installed packages: `image.NAME` or `text.NAME`, each the callable that makes a feature."""
@@ -50,7 +53,7 @@ class FeatureEntry:
     summary: str
     argument: Argument | None = None
     dimension: int | None = None
-    kind: Kind = "dense"
+    kind: "Kind" = "dense"
     extra: str | None = None
     modules: tuple[str, ...] = ()
     package: str | None = None
@@ -87,7 +90,7 @@ def _text(
     argument: Argument | None = None,
     extra: str | None = None,
     modules: tuple[str, ...] = (),
-    kind: Kind = "dense",
+    kind: "Kind" = "dense",
 ) -> FeatureEntry:
     return FeatureEntry(f"diptych.features.text.{target}", summary, argument, dimension, kind, extra, modules)
 

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diptych._core.errors import ConfigError
 from diptych.features.catalogue import BUILT_IN, FeatureEntry, features_of
-from diptych.features.contract import Composition, Feature
 from diptych.features.notation import converted, read_features
+
+if TYPE_CHECKING:
+    from diptych.features.contract import Feature
 
 DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "text": "minilm"}
 """What each media type is read by where nothing else is said."""
@@ -53,13 +55,13 @@ def _as_written(name: str, entry: FeatureEntry) -> str:
     return f"{name}[{shape}]" if entry.argument is not None and not entry.argument.required else f"{name}{shape}"
 
 
-def make_feature(media_type: str, written: str) -> Feature[Any]:
+def make_feature(media_type: str, written: str) -> "Feature[Any]":
     """Make a feature from what a user wrote, such as "bow:1000", "bow:3000,max_df=0.5" or "bow:3000+minilm"."""
     made = []
     for feature in read_features(media_type, written):
         make = _constructor(feature.name, feature.entry)
         made.append(make(**feature.values, **converted(make, feature)))
-    return made[0] if len(made) == 1 else Composition(tuple(made))
+    return made[0] if len(made) == 1 else _composed(made)
 
 
 def import_features(media_type: str, written: str) -> None:
@@ -95,13 +97,13 @@ def missing_modules(entry: FeatureEntry) -> list[str]:
     return [module for module in entry.modules if find_spec(module) is None]
 
 
-def _constructor(name: str, entry: FeatureEntry) -> Callable[..., Feature[Any]]:
+def _constructor(name: str, entry: FeatureEntry) -> "Callable[..., Feature[Any]]":
     """What makes a feature, its module imported."""
     makers = [_load(name, target, entry) for target in entry.target.split("+")]
-    return makers[0] if len(makers) == 1 else lambda: Composition(tuple(make() for make in makers))
+    return makers[0] if len(makers) == 1 else lambda: _composed([make() for make in makers])
 
 
-def _load(name: str, target: str, entry: FeatureEntry) -> Callable[..., Feature[Any]]:
+def _load(name: str, target: str, entry: FeatureEntry) -> "Callable[..., Feature[Any]]":
     module, _, attribute = target.partition(":")
     try:
         loaded: Callable[..., Feature[Any]] = getattr(import_module(module), attribute)
@@ -114,3 +116,9 @@ def _load(name: str, target: str, entry: FeatureEntry) -> Callable[..., Feature[
             raise
         raise ConfigError(f"'{name}' needs the optional package '{error.name}'; run: {entry.remedy}") from None
     return loaded
+
+
+def _composed(features: "list[Feature[Any]]") -> "Feature[Any]":
+    from diptych.features.contract import Composition  # so that listing the features imports no numbers
+
+    return Composition(tuple(features))

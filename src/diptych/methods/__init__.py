@@ -6,13 +6,12 @@ The classes of the built-in methods are attributes too, and are imported when th
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from diptych.methods.base import Method
-from diptych.methods.model_folder import load_model, model_fingerprint, save_model
+from diptych._core.optional import lazy_exports
 from diptych.methods.registry import Entry, create, entry, method_class, names
-from diptych.methods.selection import Search, Validation
 
 if TYPE_CHECKING:
     from diptych.methods.auto import Auto
+    from diptych.methods.base import Method
     from diptych.methods.baselines import Chance, Identity
     from diptych.methods.deep.autoencoders import BimodalAE, CorrAE
     from diptych.methods.deep.cdmlmr import CDMLMR, QuadrupletCDMLMR, TripletNetwork
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from diptych.methods.linear.cca import CCA, CCA3V
     from diptych.methods.linear.cfa import CFA
     from diptych.methods.linear.kcca import KCCA
+    from diptych.methods.model_folder import load_model, model_fingerprint, save_model
+    from diptych.methods.selection import Search, Validation
     from diptych.methods.semantic.jrl import JRL
     from diptych.methods.semantic.lgcfl import LGCFL
     from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
@@ -66,13 +67,23 @@ __all__ = [
 ]
 
 
+_load = lazy_exports(
+    __name__,
+    {
+        "base": ["Method"],
+        "model_folder": ["load_model", "model_fingerprint", "save_model"],
+        "selection": ["Search", "Validation"],
+    },
+)
+
+
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class of methods, or whatever an attribute may be
-    """Import a method's class by its name: `diptych.methods.JRL`."""
+    """Import what is exported, or a method's class by its name: `diptych.methods.JRL`."""
     for target in (entry(known).target for known in names()):
         module, _, attribute = target.partition(":")
         if attribute == name:
             return getattr(import_module(module), attribute)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return _load(name)
 
 
 def __dir__() -> list[str]:

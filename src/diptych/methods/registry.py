@@ -1,14 +1,20 @@
 """The registry: every method by name. A method's module is imported only when it is asked for."""
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from diptych._core.errors import ConfigError
-from diptych.methods.base import Method, check_names
+
+if TYPE_CHECKING:
+    from diptych.methods.base import Method
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ def entry(name: str) -> Entry:
     return known[name]
 
 
-def method_class(name: str) -> type[Method]:
+def method_class(name: str) -> "type[Method]":
     """The class behind a method's name."""
     found = entry(name)
     module, _, attribute = found.target.partition(":")
@@ -121,14 +127,57 @@ def method_class(name: str) -> type[Method]:
     except ModuleNotFoundError as error:
         if found.extra is None or (error.name or "").startswith("diptych"):
             raise
-        raise ConfigError(
-            f"'{name}' needs the optional package '{error.name}'; install it with: pip install 'diptych[{found.extra}]'"
-        ) from None
+        raise ConfigError(_missing(name, error.name, found.extra)) from None
     return loaded
 
 
-def create(name: str, **params: Any) -> Method:  # noqa: ANN401 - each parameter has its own type
+def missing_package(name: str) -> str | None:
+    """Say which package a built-in method needs that is not installed; None if it needs none."""
+    extra = entry(name).extra
+    return _missing(name, "torch", extra) if extra == "deep" and find_spec("torch") is None else None
+
+
+def _missing(name: str, package: str | None, extra: str) -> str:
+    return f"'{name}' needs the optional package '{package}'; install it with: pip install 'diptych[{extra}]'"
+
+
+def declared(name: str) -> dict[str, Any] | None:
+    """Read what a built-in method's class declares of itself, such as `uses_labels`, without importing it.
+
+    Returns:
+        The constants of the class and of those it extends; None for a method of another package.
+    """
+    found = entry(name)
+    return _declared(found.target) if found.target.startswith("diptych.") else None
+
+
+@cache
+def _declared(target: str) -> dict[str, Any]:
+    module, _, name = target.partition(":")
+    tree = ast.parse(Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_bytes())
+    imported = {
+        alias.name: f"{node.module}:{alias.name}"
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("diptych.methods.")
+        for alias in node.names
+    }
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    constants: dict[str, Any] = {}
+    for base in reversed(classes[name].bases):
+        known = ast.unparse(base).partition("[")[0]
+        place = imported.get(known, f"{module}:{known}" if known in classes else None)
+        constants |= _declared(place) if place else {}
+    for node in classes[name].body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            constants |= {ast.unparse(each): node.value.value for each in targets}
+    return constants
+
+
+def create(name: str, **params: Any) -> "Method":  # noqa: ANN401 - each parameter has its own type
     """Make a method by name, with its variant's defaults and the given parameters on top."""
+    from diptych.methods.base import check_names  # so that listing the methods imports none
+
     cls = method_class(name)
     check_names(f"method '{name}'", params, list(cls.parameter_defaults()))
     method = cls(**{**entry(name).defaults, **params})
@@ -136,7 +185,7 @@ def create(name: str, **params: Any) -> Method:  # noqa: ANN401 - each parameter
     return method
 
 
-def name_of(method: Method) -> str:
+def name_of(method: "Method") -> str:
     """The name a method is found by: the one it was made by, or the variant of its class whose defaults it has.
 
     Returns:
