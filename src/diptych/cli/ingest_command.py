@@ -227,7 +227,7 @@ def understood_facts(understood: Understanding) -> Iterator[tuple[str, str]]:
 
 
 def _show_outcome(made: Ingested, console: Console) -> None:
-    from diptych.ingest.assemble import REPORT_FILE
+    from diptych.ingest.run import REPORT_FILE
 
     if made.resumed:
         say(console, "continued from an earlier run")

@@ -1,11 +1,10 @@
 """Make a dataset of tables, folders and archives of images and texts: read, cleaned and described by features."""
 
 from diptych.data.tables import Problem
-from diptych.ingest.assemble import IngestReport
 from diptych.ingest.columns import Columns, ColumnUse
 from diptych.ingest.options import IngestOptions, SplitShares
 from diptych.ingest.plan import Plan, plan_ingest
-from diptych.ingest.run import Ingested, ingest
+from diptych.ingest.run import Ingested, IngestReport, ingest
 from diptych.ingest.understanding import ImageFacts, Understanding, understand, understanding_of
 
 __all__ = [
