@@ -10,7 +10,7 @@ import synthetic
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import write_dataset
 from diptych.experiments import Callbacks, reproduce_study
-from diptych.experiments.reproduce import inputs, render_page
+from diptych.experiments.reproduce import inputs, render_appendix, render_page
 from diptych.experiments.reproduce.studies import STUDIES
 from diptych.experiments.run_store import read_scores
 from experiments.fakes import fits
@@ -55,15 +55,23 @@ def test_the_page_shows_them_side_by_side_and_then_each(done, tmp_path):
     assert page == render_page(done)
     assert re.findall(r"^# .*", page, re.MULTILINE) == ["# RSICD: the comparison of CDMLMR, run again"]
     sections = re.findall(r"^## (.*)", page, re.MULTILINE)
+    title = "MAP over all results, average of both directions, plain cosine, transductive"
+    assert sections == ["What was found", title, "How it was run"]
+    for claim in next(iter(done["parts"].values()))["claims"]:
+        assert f"| {claim['claim']} |" in page
+    assert "](reproduction-appendix.md)" in page
+    appendix = (tmp_path / "out" / "reproduction-appendix.md").read_text()
+    assert appendix == render_appendix(done)
+    sections = re.findall(r"^## (.*)", appendix, re.MULTILINE)
     assert sections == ["Side by side", "Hand-crafted features", "Convolutional features"]
-    table = page.split("### MAP over all results, average of both directions, plain cosine, inductive")[1]
+    table = appendix.split("### MAP over all results, average of both directions, plain cosine, inductive")[1]
     (row,) = re.findall(r"^\| KCCA \(RBF\).*", table.split("###")[0], re.MULTILINE)
     for part, cell in zip(done["parts"].values(), row.split("|")[2:4], strict=True):
         scores = part["protocols"]["inductive"]["methods"]["kcca-rbf"]["plain"]["average"]
         assert cell.strip().startswith(f"{scores['map']:.3f} ± {scores['map_std']:.3f}")
     assert row.split("|")[4].strip() == "0.223"  # published on NUS-WIDE-10k
     assert "published on NUS-WIDE-10k" in page
-    assert str(tmp_path) not in page
+    assert str(tmp_path) not in page + appendix
 
 
 def test_no_claim_is_judged_by_figures_of_another_dataset(done):

@@ -8,7 +8,7 @@ import synthetic
 from diptych._core.errors import ConfigError, DataError
 from diptych.evaluation import compare
 from diptych.experiments import Callbacks, reproduce_study
-from diptych.experiments.reproduce import render_page
+from diptych.experiments.reproduce import render_appendix, render_page
 from diptych.experiments.reproduce.studies import LINEUP
 from diptych.experiments.run_store import read_scores
 from diptych.experiments.score_blocks import item_scores, merged_directions
@@ -38,6 +38,7 @@ def test_the_folder_holds_page_record_and_both_comparisons(done):
     out, content = done
     assert json.loads((out / "reproduction.json").read_text()) == content
     assert (out / "reproduction.md").read_text() == render_page(content)
+    assert (out / "reproduction-appendix.md").read_text() == render_appendix(content)
     everyone = json.loads((out / "inductive" / "results.json").read_text())
     pooled = json.loads((out / "transductive" / "results.json").read_text())
     assert list(everyone["methods"]) == ["cca-paper", "kcca-poly", "kcca-rbf", "cdmlmr", "base"]
@@ -101,7 +102,7 @@ def test_verdicts_follow_from_the_runs(done):
 
 def test_the_page_says_how_it_was_made_and_nothing_of_this_machine(done, counts_dataset):
     out, content = done
-    page = (out / "reproduction.md").read_text()
+    page = (out / "reproduction.md").read_text() + (out / "reproduction-appendix.md").read_text()
     assert "$ diptych reproduce wikipedia --data FOLDER --out REPORT --seeds 0,1 --profile standard" in page
     assert counts_dataset.fingerprint in page
     assert "Seeds 0, 1. Fitting took 0.00 hours" in page
@@ -117,7 +118,7 @@ def test_the_page_says_how_it_was_made_and_nothing_of_this_machine(done, counts_
     for rule in content["rules"]:
         assert rule in page
     rows = [line for line in page.splitlines() if line.startswith("| KCCA (poly) (`kcca-poly`)")]
-    assert len(rows) == 8  # two protocols, two measures, two kinds of codes
+    assert len(rows) == 9  # the page's own; two protocols, two measures, plain and z-scored
     assert sum("0.200 / 0.185 / 0.193" in row for row in rows) == 4
     assert sum("for 2,296-d" in row for row in rows) == 4
 
@@ -125,7 +126,8 @@ def test_the_page_says_how_it_was_made_and_nothing_of_this_machine(done, counts_
 def test_every_table_of_the_page_is_regular(done):
     out, _ = done
     before = None
-    for line in (out / "reproduction.md").read_text().splitlines():
+    pages = (out / "reproduction.md").read_text() + "\n" + (out / "reproduction-appendix.md").read_text()
+    for line in pages.splitlines():
         width = line.count(" | ") if line.startswith("| ") else None
         assert before is None or width is None or width == before, line
         before = width
@@ -160,7 +162,7 @@ def test_a_path_in_a_failure_is_not_shown(counts_dataset, tmp_path, monkeypatch)
     content = reproduce_study("wikipedia", tmp_path, data=counts_dataset.path, seeds=(0,), methods=("steady",))
     assert content["protocols"]["inductive"]["missing"] == {"steady": "failed: FOLDER is odd, see REPORT/inductive."}
     assert content["protocols"]["inductive"]["ranking"]["plain"] == []
-    assert "no neighbours" in (tmp_path / "reproduction.md").read_text()
+    assert "no neighbours" in (tmp_path / "reproduction-appendix.md").read_text()
 
 
 def test_progress_is_announced_once_for_both_protocols(counts_dataset, tmp_path):
@@ -237,3 +239,15 @@ def test_the_line_up_s_real_methods_exist_or_are_reported(done):
     _, content = done
     inductive = content["protocols"]["inductive"]
     assert {*inductive["methods"], *inductive["missing"]} == {row.method for row in LINEUP}
+
+
+def test_the_page_opens_with_what_was_found(done):
+    out, content = done
+    page = (out / "reproduction.md").read_text()
+    opening = page.split("## What was found")[1].split("The claims")[0]
+    methods = content["protocols"]["transductive"]["methods"]
+    scores = {name: each["plain"]["average"]["map"] for name, each in methods.items()}
+    best = max(scores, key=scores.__getitem__)
+    assert f"Of {len(scores)} methods `{best}` has the highest average MAP, {scores[best]:.3f}" in opening
+    assert "claims under the transductive protocol" in opening
+    assert len(page.split()) < 2_000  # the failures of the fake methods are long

@@ -1,6 +1,5 @@
 """Put together what a reproduction found: `reproduction.json`, and the page made from it."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +17,17 @@ from diptych.experiments.reproduce.claims import (
 )
 from diptych.experiments.reproduce.inputs import InputReport
 from diptych.experiments.reproduce.page_tables import (
+    averages_lines,
     claim_lines,
+    claims_table,
+    comparable,
+    environment_lines,
+    finding,
     lower_headings,
     ranking_lines,
     score_lines,
     side_by_side_lines,
+    verdict_counts,
 )
 from diptych.experiments.reproduce.standings import (
     INDUCTIVE,
@@ -187,21 +192,46 @@ _PROTOCOL_TITLES = {
 }
 
 
+APPENDIX = "reproduction-appendix.md"
+
+
 def render_page(content: Mapping[str, Any]) -> str:
-    """Write the page from the content of `reproduction.json`."""
-    lines = [f"# {content['title']}: the comparison of CDMLMR, run again", "", f"The paper: {content['paper']}", ""]
+    """Write the page from the content of `reproduction.json`: what was found, and how; the appendix has the rest."""
+    parts, several = parts_of(content), "parts" in content
+    lines = [*_title(content), "", "## What was found", ""]
+    lines += [f"- {part['title'] + ': ' if several else ''}{finding(part)}" for part in parts]
+    lines += ["", content["caveat"]] if several else []
+    lines += ["", "The claims, by plain cosine:", "", *claims_table(parts), "", *averages_lines(parts)]
+    lines += ["", "## How it was run", "", *_console(content)]
+    for part in parts:
+        lines += ["", *([f"**{part['title']}.**", ""] if several else []), *_setting(part, several)]
+    lines += [
+        "",
+        f"[Every table]({APPENDIX}): both protocols, both directions, the first 50 results, z-scored embeddings,",
+    ]
+    lines += ["neighbours in the ranking, what decided each claim, and versions."]
+    return "\n".join(lines) + "\n"
+
+
+def render_appendix(content: Mapping[str, Any]) -> str:
+    """Write every table of a reproduction."""
+    lines = [*_title(content, ", every table"), "", "[What was found](reproduction.md)"]
     if "parts" not in content:
-        return "\n".join([*lines, *_part_lines(content, _console(content))]) + "\n"
-    lines += [f"- {part['title']}: {_verdict_counts(part)}." for part in content["parts"].values()]
-    lines += ["", content["caveat"], "", *_console(content), "", *side_by_side_lines(content)]
+        return "\n".join([*lines, "", *_part_lines(content)]) + "\n"
+    lines += ["", *side_by_side_lines(content)]
     for part in content["parts"].values():
         lines += ["", f"## {part['title']}", "", lower_headings("\n".join(_part_lines(part)))]
     return "\n".join(lines) + "\n"
 
 
-def _part_lines(content: Mapping[str, Any], command: Sequence[str] = ()) -> list[str]:
-    """All about one dataset; the command is left out where it stands above."""
-    lines = [_summary(content), "", *_setting(content, command), "", *claim_lines(content)]
+def _title(content: Mapping[str, Any], more: str = "") -> list[str]:
+    title = f"# {content['title']}: the comparison of CDMLMR, run again{more}"
+    return [title, "", f"The paper: {content['paper']}"]
+
+
+def _part_lines(content: Mapping[str, Any]) -> list[str]:
+    """All about one dataset."""
+    lines = [_summary(content), "", *claim_lines(content)]
     for protocol in content["protocols"]:
         lines += ["", f"## {_PROTOCOL_TITLES[protocol]}", "", f"Training saw: {_words(content, protocol)}."]
         for measure in MEASURES:
@@ -210,28 +240,12 @@ def _part_lines(content: Mapping[str, Any], command: Sequence[str] = ()) -> list
         for measure in MEASURES:
             lines += ["", *score_lines(content, protocol, "z-scored", measure)]
         lines += _missing(content, protocol)
-    return [*lines, "", *_environment(content)]
-
-
-def _verdict_counts(content: Mapping[str, Any]) -> str:
-    """How many claims held, under the paper's own protocol and plain cosine."""
-    protocol = next(iter(content["protocols"]))
-    claims = [claim["verdicts"] for claim in content["claims"] if claim["of_paper"]]
-    verdicts = [each.get(protocol) or next(iter(each.values())) for each in claims]
-    counts = Counter(verdict["plain"]["outcome"] for verdict in verdicts)
-    shown = ", ".join(f"{counts[name]} {name}" for name in ("reproduced", "not reproduced", "cannot be tested"))
-    return f"of {len(verdicts)} claims under the {protocol} protocol: {shown}"
+    return [*lines, "", *environment_lines(content)]
 
 
 def _summary(content: Mapping[str, Any]) -> str:
-    counts = _verdict_counts(content)
-    comparable = (
-        "The inputs are the paper's, so absolute figures can be compared."
-        if content["inputs"]["same_as_paper"]
-        else f"**The inputs are not the paper's ({escape(content['inputs']['words'])}): absolute figures are not "
-        "comparable, only orders are.**"
-    )
-    return f"{counts[0].upper()}{counts[1:]}. {comparable}"
+    counts = verdict_counts(content)
+    return f"{counts[0].upper()}{counts[1:]}. {comparable(content)}"
 
 
 def _console(content: Mapping[str, Any]) -> list[str]:
@@ -240,13 +254,14 @@ def _console(content: Mapping[str, Any]) -> list[str]:
     return ["```console", f"$ {content['command']}", "```", *(["", note] if note else [])]
 
 
-def _setting(content: Mapping[str, Any], command: Sequence[str]) -> list[str]:
+def _setting(content: Mapping[str, Any], several: bool) -> list[str]:
     dataset, chance = content["dataset"], content["chance"]
     splits = ", ".join(f"{count:,} {name}" for name, count in dataset["splits"].items())
     rows = [[name, each["paper"], escape(each["here"])] for name, each in content["inputs"]["modalities"].items()]
     hours = content["fit_seconds"] / 3600
     lines = [
-        *([*command, ""] if command else []),
+        comparable(content),
+        "",
         f"Dataset `{dataset['fingerprint']}`: {splits} items, {len(dataset['classes'])} classes"
         + (f"; {escape(dataset['source'])}." if dataset["source"] else "."),
         f"Seeds {', '.join(map(str, content['seeds']))}. Fitting took {hours:.2f} hours, each run counted as from a "
@@ -255,7 +270,7 @@ def _setting(content: Mapping[str, Any], command: Sequence[str]) -> list[str]:
         *table(["input", "the paper", "here"], rows, numbers=()),
     ]
     caveat = content["inputs"]["caveat"]
-    return [*lines, "", caveat] if caveat and command else lines
+    return [*lines, "", caveat] if caveat and not several else lines
 
 
 def _words(content: Mapping[str, Any], protocol: str) -> str:
@@ -267,10 +282,3 @@ def _words(content: Mapping[str, Any], protocol: str) -> str:
 def _missing(content: Mapping[str, Any], protocol: str) -> list[str]:
     missing = content["protocols"][protocol]["missing"]
     return [line for name, reason in missing.items() for line in ("", f"`{escape(name)}` {escape(reason)}")]
-
-
-def _environment(content: Mapping[str, Any]) -> list[str]:
-    versions, machine = content["environment"]["versions"], content["environment"]["machine"]
-    shown = ", ".join(f"{name} {version}" for name, version in versions.items())
-    kind = f"{machine['system']}, {machine['architecture']}, {escape(machine['processor'])}, {machine['cores']} cores"
-    return ["## Computed with", "", f"{shown}; {kind}."]

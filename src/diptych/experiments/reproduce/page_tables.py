@@ -1,7 +1,8 @@
-"""The tables of a reproduction's page: scores, rankings, verdicts, and several descriptions side by side."""
+"""The tables and sentences of a reproduction's page: findings, scores, rankings, verdicts, side by side."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diptych._core.markdown import escape, table
@@ -11,6 +12,47 @@ from diptych.experiments.reproduce.studies import GROUP_TITLES
 _MEASURE_TITLES = {"map": "MAP over all results", "map@50": "MAP over the first 50"}
 _INPUTS = "inputs against the paper's"
 VARIANT_TITLES = {"plain": "plain cosine", "z-scored": "z-scored embeddings"}
+
+
+def finding(content: Mapping[str, Any]) -> str:
+    """The claims that held, the best method, and where the paper's own stands."""
+    counts = verdict_counts(content)
+    protocol, found = next(iter(content["protocols"].items()))
+    scores = {name: each["plain"]["average"]["map"] for name, each in found["methods"].items() if name != "chance"}
+    order = sorted(scores, key=lambda name: -scores[name])
+    words = f"{counts}."
+    if order:
+        words += f" Of {len(order)} methods `{escape(order[0])}` has the highest average MAP, {scores[order[0]]:.3f}"
+        if "cdmlmr" in order[1:]:
+            words += f"; `cdmlmr` is number {order.index('cdmlmr') + 1} with {scores['cdmlmr']:.3f}"
+        words += f" (plain cosine, {protocol})."
+    return words
+
+
+def verdict_counts(content: Mapping[str, Any]) -> str:
+    """How many claims held, under the paper's own protocol and plain cosine."""
+    protocol = next(iter(content["protocols"]))
+    claims = [claim["verdicts"] for claim in content["claims"] if claim["of_paper"]]
+    verdicts = [each.get(protocol) or next(iter(each.values())) for each in claims]
+    counts = Counter(verdict["plain"]["outcome"] for verdict in verdicts)
+    shown = ", ".join(f"{counts[name]} {name}" for name in ("reproduced", "not reproduced", "cannot be tested"))
+    return f"of {len(verdicts)} claims under the {protocol} protocol: {shown}"
+
+
+def comparable(content: Mapping[str, Any]) -> str:
+    """Whether figures can be compared with the paper's."""
+    if content["inputs"]["same_as_paper"]:
+        return "The inputs are the paper's, so absolute figures can be compared."
+    words = escape(content["inputs"]["words"])
+    return f"**The inputs are not the paper's ({words}): absolute figures are not comparable, only orders are.**"
+
+
+def environment_lines(content: Mapping[str, Any]) -> list[str]:
+    """Versions, and the kind of machine."""
+    versions, machine = content["environment"]["versions"], content["environment"]["machine"]
+    shown = ", ".join(f"{name} {version}" for name, version in versions.items())
+    kind = f"{machine['system']}, {machine['architecture']}, {escape(machine['processor'])}, {machine['cores']} cores"
+    return ["## Computed with", "", f"{shown}; {kind}."]
 
 
 def score_lines(content: Mapping[str, Any], protocol: str, variant: str, measure: str) -> list[str]:
@@ -87,22 +129,29 @@ _HEADING = re.compile(r"^(#+ )", re.MULTILINE)
 
 
 def side_by_side_lines(content: Mapping[str, Any]) -> list[str]:
-    """What each method achieves and what becomes of each claim, one column for each description."""
-    parts = content["parts"]
-    first = next(iter(parts.values()))
+    """What each method achieves, one column for each description."""
+    parts = list(content["parts"].values())
     lines = ["## Side by side"]
-    for protocol in first["protocols"]:
+    for protocol in parts[0]["protocols"]:
         for variant in VARIANT_TITLES:
             lines += ["", *_score_lines(parts, protocol, variant)]
-    lines += ["", "### The claims, plain cosine", ""]
-    heads = [f"{part['title']}, {name}" for part in parts.values() for name in part["protocols"]]
+    return lines
+
+
+def averages_lines(parts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each method achieves under the paper's own protocol by plain cosine, one column for each description."""
+    return [line.removeprefix("#") for line in _score_lines(parts, next(iter(parts[0]["protocols"])), "plain")]
+
+
+def claims_table(parts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What becomes of each claim by plain cosine, one column for each description and protocol."""
+    lead = [f"{part['title']}, " if len(parts) > 1 else "" for part in parts]
+    heads = [f"{title}{name}" for title, part in zip(lead, parts, strict=True) for name in part["protocols"]]
     rows = []
-    for number, claim in enumerate(first["claims"]):
-        cells = [
-            words_of(part["claims"][number], name, "plain") for part in parts.values() for name in part["protocols"]
-        ]
+    for number, claim in enumerate(parts[0]["claims"]):
+        cells = [words_of(part["claims"][number], name, "plain") for part in parts for name in part["protocols"]]
         rows.append([claim["claim"], *cells])
-    return [*lines, *table(["claim", *heads], rows, numbers=())]
+    return table(["claim", *heads], rows, numbers=())
 
 
 def lower_headings(page: str) -> str:
@@ -114,15 +163,15 @@ def lower_headings(page: str) -> str:
     return _HEADING.sub(r"#\1", page)
 
 
-def _score_lines(parts: Mapping[str, Mapping[str, Any]], protocol: str, variant: str) -> list[str]:
+def _score_lines(parts: Sequence[Mapping[str, Any]], protocol: str, variant: str) -> list[str]:
     """A table of averages of both directions: by method, for each description."""
-    first = next(iter(parts.values()))
-    methods = dict.fromkeys(name for part in parts.values() for name in part["protocols"][protocol]["methods"])
-    heads = [part["title"] for part in parts.values()]
-    published = f"published on {first['published_on']}"
+    methods = dict.fromkeys(name for part in parts for name in part["protocols"][protocol]["methods"])
+    heads = [part["title"] for part in parts] if len(parts) > 1 else ["here"]
+    where = parts[0]["published_on"]
+    published = f"published on {where}" if where else "published"
     rows = []
     for name in methods:
-        found = [part["protocols"][protocol]["methods"].get(name) for part in parts.values()]
+        found = [part["protocols"][protocol]["methods"].get(name) for part in parts]
         known = next(each for each in found if each)
         triple = known["published"].get("map")
         title = escape(known["title"])
@@ -133,7 +182,7 @@ def _score_lines(parts: Mapping[str, Mapping[str, Any]], protocol: str, variant:
                 f"{triple[2]:.3f}" if triple else "–",
             ]
         )
-    rows.append(["random ranking, exact", *(f"{part['chance']['map']:.3f}" for part in parts.values()), ""])
+    rows.append(["random ranking, exact", *(f"{part['chance']['map']:.3f}" for part in parts), ""])
     return [
         f"### MAP over all results, average of both directions, {VARIANT_TITLES[variant]}, {protocol}",
         "",

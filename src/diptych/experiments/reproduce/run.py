@@ -11,7 +11,14 @@ from diptych._core.files import write_json, write_text
 from diptych.data import Dataset, Protocol
 from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods
 from diptych.experiments.recipe import Recipe, Run, plan, with_params
-from diptych.experiments.reproduce.findings import Findings, assemble, join_parts, render_page
+from diptych.experiments.reproduce.findings import (
+    APPENDIX,
+    Findings,
+    assemble,
+    join_parts,
+    render_appendix,
+    render_page,
+)
 from diptych.experiments.reproduce.inputs import compare_inputs, open_data
 from diptych.experiments.reproduce.standings import INDUCTIVE, TRANSDUCTIVE, Standings, lay_over, read_standings
 from diptych.experiments.reproduce.studies import LINEUP, Part, Study
@@ -105,8 +112,9 @@ def reproduce_study(
 
     Args:
         study: "wikipedia", "nuswide10k" or "rsicd".
-        out: the folder for `reproduction.md`, `reproduction.json`, the comparisons `inductive/` and `transductive/`,
-            and the imported `dataset/`; a study of several parts has the last three for each, in a folder of its name.
+        out: the folder for `reproduction.md`, its appendix with every table, `reproduction.json`, the comparisons
+            `inductive/` and `transductive/`, and the imported `dataset/`; a study of several parts has the last three
+            for each, in a folder of its name.
         data: the released files or an imported dataset; None goes on with what an earlier run imported.
         seeds: of everything random.
         profile: how wide and long networks train.
@@ -137,6 +145,7 @@ def reproduce_study(
     content["note"] = note
     write_json(folder / "reproduction.json", content)
     write_text(folder / "reproduction.md", render_page(content))
+    write_text(folder / APPENDIX, render_appendix(content))
     return content
 
 
