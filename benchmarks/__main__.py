@@ -2,7 +2,7 @@
 
 A benchmark is a module `bench_<name>.py` with a function `run()` that returns a dictionary of figures.
 Results go to `benchmarks/results/<name>.json` together with a description of the machine, and from there to
-`docs/benchmarks.md`.
+`docs/results/benchmarks.md`.
 """
 
 import json

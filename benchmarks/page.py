@@ -9,7 +9,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ AIMS = (
 
 
 def write_page() -> None:
-    """Write docs/benchmarks.md."""
+    """Write docs/results/benchmarks.md."""
     PAGE.write_text(render(), encoding="utf-8")
 
 

@@ -199,7 +199,11 @@ def render_page(content: Mapping[str, Any]) -> str:
     """Write the page from the content of `reproduction.json`: what was found, and how; the appendix has the rest."""
     parts, several = parts_of(content), "parts" in content
     lines = [*_title(content), "", "## What was found", ""]
-    lines += [f"- {part['title'] + ': ' if several else ''}{finding(part)}" for part in parts]
+    found = [finding(part) for part in parts]
+    if several:
+        lines += [f"- {part['title']}: {words}" for part, words in zip(parts, found, strict=True)]
+    else:
+        lines += [found[0][0].upper() + found[0][1:]]
     lines += ["", content["caveat"]] if several else []
     lines += ["", "The claims, by plain cosine:", "", *claims_table(parts), "", *averages_lines(parts)]
     lines += ["", "## How it was run", "", *_console(content)]
