@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Part:
-    """What the manifest says of one modality: its name, how many vectors, how many the codes were trained on."""
+    """What the manifest says of one modality: its name, how many vectors, how many its rounding was learned from."""
 
     modality: str
     count: int
@@ -119,7 +119,7 @@ def _segment(folder: Path, part: Part, dimension: int, settings: Settings) -> Se
 _MOST_DEAD = 0.2
 """A graph in which more than this share is dead wastes its steps on them and is built anew."""
 _MOST_GROWTH = 2
-"""The codes' ranges come from the vectors they were trained on; beyond so many times as many, they are learned anew."""
+"""The rounding is learned from the vectors of the time; beyond so many times as many, it is learned anew."""
 _AT_ONCE = 65_536
 
 

@@ -22,7 +22,7 @@ class Settings(EngineSettings):
     """The choices of the local engine.
 
     Attributes:
-        structure: "flat" compares with every vector, "hnsw" walks a graph over 8-bit codes; "auto" takes "flat" for
+        structure: "flat" compares with every vector, "hnsw" walks a graph over 8-bit vectors; "auto" takes "flat" for
             fewer than `exact_below` vectors of a modality.
         exact_below: where "auto" changes over.
         links: neighbours of a vector in the graph.

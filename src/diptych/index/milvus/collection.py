@@ -38,8 +38,8 @@ class Settings(EngineSettings):
     """The choices of this engine.
 
     Attributes:
-        structure: "hnsw" keeps a graph and all vectors in memory, "ivf_sq8" clusters of 8-bit codes, "diskann" codes in
-            memory and the rest on disk, "flat" compares with every vector.
+        structure: "hnsw" keeps a graph and all vectors in memory, "ivf_sq8" clusters of 8-bit vectors, "diskann" small
+            vectors in memory and the rest on disk, "flat" compares with every vector.
         links: neighbours of a vector in the graph (hnsw).
         ef_construction: candidates kept while the graph is built (hnsw).
         ef_search: candidates kept while it is searched (hnsw, diskann).
