@@ -92,7 +92,7 @@ def two_views(pairs: int, dimensions: tuple[int, int]) -> Views:
 
 
 def ridge_cca(views: Views, ridge: float, components: int) -> Views:
-    """Our ridge CCA: the codes of the training rows."""
+    """Our ridge CCA: the embeddings of the training rows."""
     first, second = (spectrum(view, exact=ridge == 0) for view in views)
     variances = (first.variances, second.variances)
     _, a, b = canonical_coordinates(cross_basis(first, second), variances, (ridge, ridge), components)
@@ -100,7 +100,7 @@ def ridge_cca(views: Views, ridge: float, components: int) -> Views:
 
 
 def kernel_cca(views: Views) -> Views:
-    """Our kernel CCA: the codes of the training rows."""
+    """Our kernel CCA: the embeddings of the training rows."""
     kernels = [Kernel("rbf", gamma)(view, view) for gamma, view in zip(GAMMAS, views, strict=True)]
     first, second = (full_view(kernel) for kernel in kernels)
     kappa = (len(views[0]) - 1) * RIDGE
@@ -128,9 +128,9 @@ def difference(ours: Views, theirs: Views) -> float:
     return float(np.max(np.abs(np.abs(correlations(ours)) - np.abs(correlations(theirs)))))
 
 
-def correlations(codes: Views) -> Floats:
+def correlations(embeddings: Views) -> Floats:
     """The correlation of each component over the two modalities."""
-    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(codes[0].T, codes[1].T, strict=True)])
+    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(embeddings[0].T, embeddings[1].T, strict=True)])
 
 
 def best_of(times: int, work: Callable[[], Any]) -> tuple[float, Any]:

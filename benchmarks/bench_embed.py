@@ -98,7 +98,7 @@ def tell(model: str, small: str, dataset: str) -> None:
 
     The peak the system itself keeps is of no use here: a new process inherits that of the one that started it.
     """
-    fitted, out = load_model(model), Path(dataset) / "codes.npy"
+    fitted, out = load_model(model), Path(dataset) / "embeddings.npy"
     process, over = psutil.Process(), threading.Event()
 
     def held_mib() -> float:
@@ -130,7 +130,7 @@ def opened(folder: str) -> Partition:
 
 
 def embed(fitted: Method, part: Partition, out: Path) -> None:
-    """From rows on disk to codes on disk."""
+    """From rows on disk to embeddings on disk."""
     write_npy(out, fitted.embed_blocks("image", part.blocks("image")), len(part))
 
 

@@ -1,8 +1,8 @@
-"""How many pictures a second does one core describe, descriptor by descriptor and recipe by recipe?
+"""How many images a second does one core describe, descriptor by descriptor and recipe by recipe?
 
-Pictures are decoded before the clock starts; what decoding takes is a line of its own. They are the first of RSICD
+Images are decoded before the clock starts; what decoding takes is a line of its own. They are the first of RSICD
 (192 × 192) where the data folder lies beside the checkout, and blurred noise of that size elsewhere. Everything runs on
-one thread; learned features are fitted first, on the same pictures and with a small sample, since how the words were
+one thread; learned features are fitted first, on the same images and with a small sample, since how the words were
 learned does not change what looking them up costs. Time is that of the processor, which a busy machine lengthens less
 than the clock; each figure is the fastest of a few passes. Add a line to `FEATURES` to measure another.
 """
@@ -30,7 +30,7 @@ from diptych.features.image.visual_words import VisualWords
 from diptych.media.decoding import Limits, decode_image
 
 ARCHIVE = Path(__file__).parents[1].parent / "shared" / "data" / "rsicd" / "images.tar"
-PICTURES, SIDE, REPEATS = 60, 192, 3
+IMAGES, SIDE, REPEATS = 60, 192, 3
 
 FEATURES: dict[str, Callable[[], Feature[ImageArray]]] = {
     "colour_histogram": ColourHistogram,
@@ -49,21 +49,21 @@ FEATURES: dict[str, Callable[[], Feature[ImageArray]]] = {
 }
 
 
-def encoded_pictures(count: int) -> list[bytes]:
+def encoded_images(count: int) -> list[bytes]:
     """JPEG files: the first of the archive, or noise over and over."""
     if ARCHIVE.exists():
         with tarfile.open(ARCHIVE) as archive:
             members = (archive.extractfile(member) for member in archive if member.isreg())
             return [file.read() for file, _ in zip(members, range(count), strict=False) if file is not None]
-    noise = [cv2.imencode(".jpg", picture[..., ::-1])[1].tobytes() for picture in noise_pictures()]
+    noise = [cv2.imencode(".jpg", image[..., ::-1])[1].tobytes() for image in noise_images()]
     return [noise[number % len(noise)] for number in range(count)]
 
 
-def noise_pictures() -> list[ImageArray]:
-    """Pictures of no particular content, smooth enough to have edges and flat parts."""
+def noise_images() -> list[ImageArray]:
+    """Images of no particular content, smooth enough to have edges and flat parts."""
     random = generator(0, "bench-image-features")
-    noise = (random.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8) for _ in range(PICTURES))
-    return [np.asarray(cv2.GaussianBlur(picture, (0, 0), 3), dtype=np.uint8) for picture in noise]
+    noise = (random.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8) for _ in range(IMAGES))
+    return [np.asarray(cv2.GaussianBlur(image, (0, 0), 3), dtype=np.uint8) for image in noise]
 
 
 def milliseconds(work: Callable[[list[Any]], object], items: list[Any]) -> float:
@@ -85,14 +85,14 @@ def decode_all(files: list[bytes]) -> list[ImageArray]:
 def run() -> dict[str, float | str]:
     """Measure every feature of the table."""
     cv2.setNumThreads(1)
-    files = encoded_pictures(PICTURES)
-    pictures = decode_all(files)
+    files = encoded_images(IMAGES)
+    images = decode_all(files)
     source = "RSICD" if ARCHIVE.exists() else "noise"
-    figures: dict[str, float | str] = {"pictures": len(pictures), "source": source}
+    figures: dict[str, float | str] = {"pictures": len(images), "source": source}
     with threadpool_limits(1):
         figures["decoding_ms"] = round(milliseconds(decode_all, files), 3)
         for name, make in FEATURES.items():
-            cost = milliseconds(make().fit(pictures), pictures)
+            cost = milliseconds(make().fit(images), images)
             figures[f"{name}_ms"] = round(cost, 3)
             figures[f"{name}_images_per_s_core"] = round(1e3 / cost, 1)
     return figures

@@ -1,8 +1,8 @@
 """How fast is an ingest, how much memory does it take, and what does the encoder add to its bare network?
 
-An ingest reads pictures from a tar, decodes and describes them in two worker processes (the extraction's own rate,
+An ingest reads images from a tar, decodes and describes them in two worker processes (the extraction's own rate,
 without learning visual words first). Its memory is the peak of this process and of its largest worker, at 500 and at
-2,000 pictures: it must not grow with their number. Pictures are those of RSICD where the data folder lies beside the
+2,000 images: it must not grow with their number. Images are those of RSICD where the data folder lies beside the
 checkout, else blurred noise of the same size, 192 × 192.
 
 The encoder is compared with its bare network, which gets batches that are tensors already, in turns, in one process
@@ -23,21 +23,21 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.bench_image_features import ARCHIVE, decode_all, encoded_pictures
+from benchmarks.bench_image_features import ARCHIVE, decode_all, encoded_images
 from diptych._core.processes import roomy_allocator
 from diptych.ingest import IngestOptions, ingest
 
 COUNTS, WORKERS = (500, 2_000), 2
-NETWORK_PICTURES, TURNS = 64, 5
+NETWORK_IMAGES, TURNS = 64, 5
 STAGE = "image features"
 
 
 def write_pictures(folder: Path, count: int) -> None:
-    """A tar of so many pictures and a table of them."""
+    """A tar of so many images and a table of them."""
     folder.mkdir()
     rows = []
     with tarfile.open(folder / "images.tar", "w") as archive:
-        for number, content in enumerate(encoded_pictures(count)):
+        for number, content in enumerate(encoded_images(count)):
             info = tarfile.TarInfo(f"{number:05d}.jpg")
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
@@ -46,7 +46,7 @@ def write_pictures(folder: Path, count: int) -> None:
 
 
 def measure_ingest(folder: Path, features: str) -> dict[str, float]:
-    """Ingest in this process and its workers; pictures a second while they are described, and peaks of memory."""
+    """Ingest in this process and its workers; images a second while they are described, and peaks of memory."""
     seen: dict[str, float] = {}
 
     def watch(stage: str, done: int, total: int, figures: dict[str, float] | None = None) -> None:
@@ -80,19 +80,19 @@ def in_new_process(folder: Path, features: str) -> dict[str, float]:
 
 
 def network_turns() -> list[tuple[float, float]]:
-    """Processor seconds of the encoder, from pictures to rows, and of its bare network, turn by turn."""
+    """Processor seconds of the encoder, from images to rows, and of its bare network, turn by turn."""
     import torch
 
     from diptych.features.image.cnn import EfficientNetLite0, _network
     from diptych.features.image.preprocessing import batches
 
     torch.set_num_threads(1)
-    pictures = decode_all(encoded_pictures(NETWORK_PICTURES))
+    images = decode_all(encoded_images(NETWORK_IMAGES))
     encoder = EfficientNetLite0().fit([])
     network = _network(encoder.weights_sha256)
     ready = [
         torch.from_numpy((batch - 127.0) / 128.0).permute(0, 3, 1, 2).contiguous()
-        for batch in batches(pictures, encoder.batch_size, 224, 224)
+        for batch in batches(images, encoder.batch_size, 224, 224)
     ]
 
     def bare() -> None:
@@ -103,10 +103,10 @@ def network_turns() -> list[tuple[float, float]]:
     turns = []
     for _ in range(TURNS + 1):
         times = []
-        for work in (lambda: encoder(pictures), bare):
+        for work in (lambda: encoder(images), bare):
             start = time.process_time()
             work()
-            times.append((time.process_time() - start) / len(pictures))
+            times.append((time.process_time() - start) / len(images))
         turns.append((times[0], times[1]))
     return turns[1:]  # the first warms up
 

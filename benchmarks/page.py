@@ -54,12 +54,17 @@ AIMS = (
     Aim(
         "ingest",
         "nuswide_2000_images_per_s",
-        "the NUS-WIDE recipe on two cores, pictures a second",
+        "the NUS-WIDE recipe on two cores, images a second",
         least=40,
     ),
     Aim("ingest", "encoder_overhead", "the convolutional encoder's time over its bare network's, less 1", most=0.2),
     Aim("index", "single_ratio_1000000", "one query in 1,000,000 vectors, rate over bare faiss's", least=0.9),
     Aim("index", "open_s_1000000", "opening an index of 1,000,000 until the first answer, seconds", most=2),
+    Aim("startup", "help_ratio", "`diptych --help`, times the time of `import typer, rich`", most=3),
+    Aim("startup", "version_ratio", "`diptych --version`, the same", most=3),
+    Aim("startup", "search_help_ratio", "`diptych search --help`, the same", most=3),
+    Aim("startup", "features_ratio", "`diptych features`, the same", most=3),
+    Aim("startup", "methods_ratio", "`diptych methods`, the same", most=3),
     *(
         Aim("http", f"ratio_{n}", f"requests a second, {n} client{'s' * (n > 1)}, over a bare handler's", least=0.8)
         for n in (1, 8, 64)

@@ -83,14 +83,14 @@ def test_a_broken_module_of_our_own_is_not_blamed_on_the_user(monkeypatch) -> No
 def test_what_a_class_declares_is_read_without_importing_it(name) -> None:
     """So that the table of all methods needs no torch."""
     facts = ("uses_pairs", "uses_labels", "uses_unlabelled", "stochastic", "max_modalities")
-    cls, declared = registry.method_class(name), registry.declared(name)
+    cls, declared = registry.method_class(name), registry.declared(registry.entry(name))
     assert {fact: declared[fact] for fact in facts} == {fact: getattr(cls, fact) for fact in facts}
-    assert registry.missing_package(name) is None
+    assert registry.missing_package(name, registry.entry(name)) is None
 
 
 def test_a_missing_package_is_named_without_importing_the_method(monkeypatch) -> None:
     monkeypatch.setattr(registry, "find_spec", lambda package: None)
-    assert registry.missing_package("cca") is None
-    assert registry.missing_package("cdmlmr") == (
+    assert registry.missing_package("cca", registry.entry("cca")) is None
+    assert registry.missing_package("cdmlmr", registry.entry("cdmlmr")) == (
         "'cdmlmr' needs the optional package 'torch'; install it with: pip install 'diptych[deep]'"
     )

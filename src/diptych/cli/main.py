@@ -50,6 +50,16 @@ COMMANDS = {
 """Every command in the order of `diptych --help`."""
 
 
+class _Command(TyperCommand):
+    """A command whose own `--help` is false where it is not given, which needs no parser of values."""
+
+    def get_help_option(self, ctx: Any) -> Any:  # noqa: ANN401 - as the base class has them
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
+
 class LazyCommand(TyperCommand):
     """A command known by its name and help, whose module is imported when it is run."""
 
@@ -64,7 +74,7 @@ class LazyCommand(TyperCommand):
             app = found
         else:
             app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            app.command(self.name)(found)
+            app.command(self.name, cls=_Command)(found)
         command = typer.main.get_command(app)
         command.name = self.name
         return command
@@ -83,9 +93,13 @@ class LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a context of Click
         """Parse the program's own options; where a command's name comes first there are none to import a parser for."""
+        own = self.params, self.add_help_option
         if args and args[0] in self.commands:
             self.params, self.add_help_option = [], False
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        finally:
+            self.params, self.add_help_option = own
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - a context of Click
         """Return the names in the order of `COMMANDS`."""

@@ -1,8 +1,10 @@
 """`diptych methods` and `diptych features`: list the methods and the feature extractors."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -12,6 +14,9 @@ from diptych._core.errors import DiptychError
 from diptych.cli.console import output_console
 from diptych.cli.options import AsJson
 
+if TYPE_CHECKING:
+    from diptych.methods.registry import Entry
+
 
 def methods(as_json: AsJson = False) -> None:
     """List the methods: what each is, what it learns from, and whether it depends on a seed."""
@@ -20,7 +25,7 @@ def methods(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps([describe(name) for name in registry.names()], indent=2, ensure_ascii=False))
         return
-    rows = [_listed(name) for name in registry.names()]
+    rows = [_listed(name, known) for name, known in registry.entries().items()]
     table = Table()
     for heading in ("method", "what it is", "learns from", "seed", "modalities"):
         table.add_column(heading, no_wrap=heading == "method")
@@ -34,15 +39,15 @@ def methods(as_json: AsJson = False) -> None:
     output_console().print(table)
 
 
-def _listed(name: str) -> dict[str, Any]:
+def _listed(name: str, known: Entry) -> dict[str, Any]:
     """What the table says of a method: read from its source where that spares importing torch."""
     from diptych.methods import registry
 
-    known = registry.declared(name)
-    if known is None:
+    declared = registry.declared(known)
+    if declared is None:
         return describe(name)
-    head = {"name": name, "summary": registry.entry(name).summary, "problem": registry.missing_package(name)}
-    return head | _facts(known)
+    head = {"name": name, "summary": known.summary, "problem": registry.missing_package(name, known)}
+    return head | _facts(declared)
 
 
 def describe(name: str) -> dict[str, Any]:

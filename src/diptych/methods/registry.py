@@ -1,6 +1,7 @@
 """The registry: every method by name. A method's module is imported only when it is asked for."""
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -89,8 +90,8 @@ _METHODS: dict[str, Entry] = {
 }
 
 
-def _entries() -> dict[str, Entry]:
-    """The built-in methods and those that installed packages announce under `diptych.methods`."""
+def entries() -> dict[str, Entry]:
+    """Every method by name: the built-in ones and those that installed packages announce under `diptych.methods`."""
     foreign = {
         point.name: Entry(f"{point.module}:{point.attr}", "from an installed package")
         for point in entry_points(group="diptych.methods")
@@ -100,17 +101,17 @@ def _entries() -> dict[str, Entry]:
 
 def names() -> list[str]:
     """Every method's name, in the order tables show them."""
-    return list(_entries())
+    return list(entries())
 
 
 def comparable_names() -> list[str]:
     """Every method that a table of all methods holds: not those that only choose among others."""
-    return [name for name, known in _entries().items() if not known.chooses]
+    return [name for name, known in entries().items() if not known.chooses]
 
 
 def entry(name: str) -> Entry:
     """The registry's entry of a method."""
-    known = _entries()
+    known = entries()
     if name not in known:
         close = get_close_matches(name, known, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}."
@@ -131,9 +132,9 @@ def method_class(name: str) -> "type[Method]":
     return loaded
 
 
-def missing_package(name: str) -> str | None:
+def missing_package(name: str, known: Entry) -> str | None:
     """Say which package a built-in method needs that is not installed; None if it needs none."""
-    extra = entry(name).extra
+    extra = known.extra
     return _missing(name, "torch", extra) if extra == "deep" and find_spec("torch") is None else None
 
 
@@ -141,37 +142,31 @@ def _missing(name: str, package: str | None, extra: str) -> str:
     return f"'{name}' needs the optional package '{package}'; install it with: pip install 'diptych[{extra}]'"
 
 
-def declared(name: str) -> dict[str, Any] | None:
+def declared(known: Entry) -> dict[str, Any] | None:
     """Read what a built-in method's class declares of itself, such as `uses_labels`, without importing it.
 
     Returns:
         The constants of the class and of those it extends; None for a method of another package.
     """
-    found = entry(name)
-    return _declared(found.target) if found.target.startswith("diptych.") else None
+    return _declared(known.target) if known.target.startswith("diptych.") else None
+
+
+_CONSTANT = re.compile(r"^    (\w+)(?:: ClassVar\[[^\n]*\])? = (True|False|None|\d+)\b", re.MULTILINE)
 
 
 @cache
 def _declared(target: str) -> dict[str, Any]:
+    """The constants of a class "module:Name" and of those it extends, by their lines: parsing would take too long."""
     module, _, name = target.partition(":")
-    tree = ast.parse(Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_bytes())
-    imported = {
-        alias.name: f"{node.module}:{alias.name}"
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("diptych.methods.")
-        for alias in node.names
-    }
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    text = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
+    found = re.search(rf"^class {name}(?:\(([^)]*)\))?:\n((?:(?:    .*)?\n)*)", text, re.MULTILINE)
+    if found is None:
+        return {}
     constants: dict[str, Any] = {}
-    for base in reversed(classes[name].bases):
-        known = ast.unparse(base).partition("[")[0]
-        place = imported.get(known, f"{module}:{known}" if known in classes else None)
-        constants |= _declared(place) if place else {}
-    for node in classes[name].body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            constants |= {ast.unparse(each): node.value.value for each in targets}
-    return constants
+    for base in reversed(re.findall(r"\w+", found[1] or "")):
+        place = re.search(rf"^from (diptych\.[\w.]+) import (?:\([^)]*|[^\n]*)\b{base}\b", text, re.MULTILINE)
+        constants |= _declared(f"{place[1] if place else module}:{base}")
+    return constants | {name: ast.literal_eval(value) for name, value in _CONSTANT.findall(found[2])}
 
 
 def create(name: str, **params: Any) -> "Method":  # noqa: ANN401 - each parameter has its own type
@@ -196,7 +191,7 @@ def name_of(method: "Method") -> str:
     cls, params = type(method), method.get_params()
     variants = {
         name: known.defaults
-        for name, known in _entries().items()
+        for name, known in entries().items()
         if known.target.endswith(f":{cls.__name__}") and method_class(name) is cls
     }
     fitting = [name for name, given in variants.items() if all(params[key] == value for key, value in given.items())]
