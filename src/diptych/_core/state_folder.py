@@ -3,6 +3,8 @@
 import hashlib
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +18,18 @@ from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, read_json, restore_interrupted, write_json
 
 WEIGHTS = "weights.safetensors"
+CHECKSUM = "checksum"
+MALFORMED = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What code meets that reads a value of the wrong type, or misses one."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +52,60 @@ class FolderFormat:
 
     def write(self, folder: str | Path, body: dict[str, Any], weights: bytes, *, overwrite: bool = False) -> None:
         """Write the folder, whole or not at all."""
-        head = {"format": self.name, "format_version": self.version}
+        content = {"format": self.name, "format_version": self.version} | body
+        content |= {CHECKSUM: _checksum(content, weights)}
         with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
             (temporary / WEIGHTS).write_bytes(weights)
-            write_json(temporary / self.document, head | body)
+            write_json(temporary / self.document, content)
 
     def read(self, folder: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Read the document and the arrays; nothing in them is executed or unpickled."""
+        """Read the document and the arrays; nothing in them is executed or unpickled.
+
+        Raises:
+            DataError: when they are not there, cannot be read, or are not what was written. Folders of versions that
+                wrote no checksum are taken as they are.
+        """
         path = Path(folder)
         restore_interrupted(path)
-        document = path / self.document
-        if not document.exists():
+        if not (path / self.document).exists():
             raise DataError(f"{path} holds no {self.document}, so it is not a {self.noun}; {self.made_by}.")
-        body: dict[str, Any] = read_json(document)
-        if body.get("format") != self.name or body.get("format_version") != self.version:
+        body = self._read_document(path)
+        try:
+            expected = body.pop(CHECKSUM, None)
+            if expected is not None and expected != _checksum(body, (path / WEIGHTS).read_bytes()):
+                raise DataError(
+                    f"{path} is damaged: {self.document} and {WEIGHTS} are not what was written; restore the folder "
+                    f"or make the {self.noun} again."
+                )
+            return body, load_file(path / WEIGHTS)
+        except (OSError, SafetensorError, *MALFORMED) as error:
+            raise DataError(f"{path / WEIGHTS} cannot be read ({error}); make the {self.noun} again.") from None
+
+    def _read_document(self, path: Path) -> dict[str, Any]:
+        body = read_json(path / self.document)
+        known = (body.get("format"), body.get("format_version")) if isinstance(body, dict) else (None, None)
+        if known != (self.name, self.version):
             raise DataError(
-                f"{document} says format {body.get('format')!r} version {body.get('format_version')!r}; "
+                f"{path / self.document} says format {known[0]!r:.60} version {known[1]!r:.60}; "
                 f"this diptych reads {self.name!r} version {self.version}."
             )
+        return dict(body)
+
+    @contextmanager
+    def reading(self, folder: str | Path) -> Iterator[None]:
+        """Say in one sentence that a folder does not hold what it should, whatever the block trips over."""
         try:
-            return body, load_file(path / WEIGHTS)
-        except (OSError, SafetensorError) as error:
-            raise DataError(f"{path / WEIGHTS} cannot be read ({error}); fit the {self.noun} again.") from None
+            yield
+        except MALFORMED as error:
+            what = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise DataError(
+                f"{folder} is no {self.noun} that can be read ({what:.200}); restore it or make the {self.noun} again."
+            ) from error
+
+
+def _checksum(document: dict[str, Any], weights: bytes) -> str:
+    """A hash of all that is written: of the document as it will be read again, and of the arrays."""
+    return hash_state(json.loads(json.dumps(document)), weights)
 
 
 def to_weights(arrays: dict[str, np.ndarray]) -> bytes:

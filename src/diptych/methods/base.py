@@ -12,6 +12,7 @@ from diptych._core.errors import ConfigError, FitError, NotFittedError
 from diptych._core.progress import Progress, silent
 from diptych.data import Arrays, Dataset, Protocol, TrainingData, as_dataset, describe_value, training_data
 from diptych.methods.embedding import Embedder
+from diptych.methods.purposes import SPACES
 from diptych.methods.selection import selection_note
 from diptych.methods.training_inputs import ignore_single_class, refuse_single_class
 
@@ -142,6 +143,7 @@ class Method(Parametrised, Embedder, ABC):
             )
         for name in self._learned_names():
             delattr(self, name)  # nothing of an earlier fit may end up in this one
+        self.was_loaded = False
         protocol = self._protocol(dataset, protocol or Protocol())
         seen = training_data(dataset, protocol, modalities)
         self._check_data(seen)
@@ -232,7 +234,7 @@ class Method(Parametrised, Embedder, ABC):
         return {name: getattr(self, name) for name in self._learned_names()}
 
     def _learned_names(self) -> list[str]:
-        return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        return [name for name in vars(self) if is_learned(name)]
 
     def _check_fitted(self) -> None:
         if not self.is_fitted:
@@ -266,3 +268,24 @@ def check_names(owner: str, given: dict[str, Any], known: list[str]) -> None:
     for name in given:
         if name not in known:
             raise ConfigError(f"{owner} has no parameter '{name}'; it has {', '.join(known) or 'none'}.")
+
+
+def is_learned(name: str) -> bool:
+    """Whether an attribute of this name holds what was learned: it ends in an underscore and begins with none."""
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def check_loaded(model: Method) -> None:
+    """Refuse a model from a file whose record lacks what embedding needs of it.
+
+    Raises:
+        TypeError, KeyError, ValueError: for whoever reads the file to make a sentence of.
+    """
+    record, spaces = model.record_, getattr(model, "spaces_", {})
+    for name, known in record["modalities"].items():
+        if not isinstance(known["kind"], str) or type(known["dimension"]) is not int or known["dimension"] < 1:
+            raise TypeError(f"the record does not say what rows of '{name}' are")
+    if not record["modalities"] or "fit_seconds" not in record:
+        raise ValueError("the record is not that of a fitted model")
+    if not all(isinstance(width, int) and space in SPACES for space, width in spaces.items()):
+        raise ValueError(f"the spaces are {spaces}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.errors import ConfigError, DataError
+from diptych._core.state_folder import MALFORMED
 from diptych.data import Arrays, Dataset, Labels, as_dataset, as_rows, describe_value
 from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline, load_pipeline
@@ -77,10 +78,12 @@ class Embedder(PipelineKeeper):
     Attributes:
         registry_name: the name it was made by; empty for one made from its class.
         similarity: how embeddings are compared.
+        was_loaded: whether it came from files, which may not fit together.
     """
 
     registry_name: str = ""
     similarity: Similarity = "cosine"
+    was_loaded: bool = False
 
     @abstractmethod
     def _embed(self, modality: str, rows: Features) -> Floats | Singles:
@@ -256,8 +259,16 @@ class Embedder(PipelineKeeper):
 
     def _embed_chunks(self, modality: str, features: Features, columns: slice) -> Singles:
         starts = range(0, max(1, features.shape[0]), _EMBED_ROWS)
-        chunks = [self._embed(modality, features[start : start + _EMBED_ROWS])[:, columns] for start in starts]
-        return np.concatenate(chunks).astype(np.float32, copy=False)
+        try:
+            chunks = [self._embed(modality, features[start : start + _EMBED_ROWS])[:, columns] for start in starts]
+            return np.concatenate(chunks).astype(np.float32, copy=False)
+        except MALFORMED as error:
+            if not self.was_loaded:
+                raise
+            what = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise DataError(
+                f"this model's files do not fit together ({what:.200}); restore its folder or fit it again."
+            ) from error
 
     def _check_features(self, modality: str, features: Features, first_row: int = 0) -> None:
         self._check_fitted()

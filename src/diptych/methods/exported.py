@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,17 +11,20 @@ import numpy as np
 from diptych._core.arrays import Features, Singles
 from diptych._core.errors import ConfigError, DataError, FitError
 from diptych._core.files import read_json
+from diptych._core.optional import optional_package
 from diptych._core.progress import Progress
 from diptych._core.state import unpack
+from diptych._core.state_folder import FolderFormat
 from diptych.data import TrainingData
 from diptych.data.dataset_files import PIPELINE_FOLDER
-from diptych.evaluation import Similarity
+from diptych.evaluation import SIMILARITIES, Similarity
 from diptych.features import Pipeline, check_same_pipeline
 from diptych.features.pipeline import load_located_pipeline
-from diptych.methods.base import Method
+from diptych.methods.base import Method, check_loaded
 from diptych.methods.purposes import Purpose
 
 DOCUMENT, FORMAT, FORMAT_VERSION = "model.json", "diptych-exported-model", 1
+_EXPORTED = FolderFormat(DOCUMENT, FORMAT, FORMAT_VERSION, "exported model", "make one with `diptych export`")
 GRAPH_INPUT, GRAPH_OUTPUT = "rows", "codes"
 """What every graph calls what enters it and what leaves it."""
 
@@ -142,8 +144,14 @@ class ExportedModel(Method):
         dense = np.ascontiguousarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float32)
         if not len(dense):
             return np.empty((0, self.graphs[modality].width), dtype=np.float32)
-        (codes,) = self._session(modality).run([GRAPH_OUTPUT], {GRAPH_INPUT: dense})
-        return np.asarray(codes)
+        try:
+            (embeddings,) = self._session(modality).run([GRAPH_OUTPUT], {GRAPH_INPUT: dense})
+        except Exception as error:
+            if not type(error).__module__.startswith("onnxruntime"):
+                raise
+            what = str(error).partition("\n")[0]
+            raise DataError(f"the graph of '{modality}' cannot be run ({what}); export the model again.") from error
+        return np.asarray(embeddings)
 
     def _session(self, modality: str) -> Any:  # noqa: ANN401 - of an optional package
         if modality not in self._sessions:
@@ -154,7 +162,8 @@ class ExportedModel(Method):
 def is_exported(folder: str | Path) -> bool:
     """Whether a folder holds a model as `diptych export` wrote it."""
     document = Path(folder) / DOCUMENT
-    return document.is_file() and read_json(document).get("format") == FORMAT
+    body = read_json(document) if document.is_file() else None
+    return isinstance(body, dict) and body.get("format") == FORMAT
 
 
 def load_exported(folder: str | Path) -> ExportedModel:
@@ -166,22 +175,26 @@ def load_exported(folder: str | Path) -> ExportedModel:
             f"{path / DOCUMENT} says version {body.get('format_version')!r} of {FORMAT!r}; "
             f"this diptych reads version {FORMAT_VERSION}, so export the model again."
         )
-    model = ExportedModel(
-        folder=path,
-        method=body["method"],
-        cites=body["citation"],
-        params=body["params"],
-        compares=body["similarity"],
-        by_direction=body["by_direction"],
-        graphs={name: GraphFile(**graph) for name, graph in body["graphs"].items()},
-        needs_torch=body["needs_torch"],
-        check=body["check"],
-        exported_pipeline=body["pipeline"],
-        record_=unpack(body["record"], {}),
-        spaces_=body.get("spaces", {}),
-    )
+    with _EXPORTED.reading(path):
+        model = ExportedModel(
+            folder=path,
+            method=body["method"],
+            cites=body["citation"],
+            params=dict(body["params"]),
+            compares=body["similarity"],
+            by_direction=body["by_direction"],
+            graphs={name: GraphFile(**graph) for name, graph in body["graphs"].items()},
+            needs_torch=dict(body["needs_torch"]),
+            check=body["check"],
+            exported_pipeline=body["pipeline"],
+            record_=unpack(body["record"], {}),
+            spaces_=dict(body.get("spaces", {})),
+        )
+        check_loaded(model)
+        _check_graphs(model)
     pipeline = path / PIPELINE_FOLDER
     model.pipeline_folder = pipeline if pipeline.is_dir() else None
+    model.was_loaded = True
     return model
 
 
@@ -200,12 +213,19 @@ def exported_problems(folder: str | Path) -> list[str]:
     return found
 
 
+def _check_graphs(model: ExportedModel) -> None:
+    """Refuse a document that names no graph for a modality, or one outside of its folder."""
+    if model.compares not in SIMILARITIES or not isinstance(model.method, str):
+        raise ValueError(f"embeddings of {model.method!r} are compared by {model.compares!r}")
+    for name in model.record_["modalities"]:
+        graph = model.graphs[name]
+        if Path(graph.file).name != graph.file or not isinstance(graph.width, int):
+            raise ValueError(f"the graph of '{name}' is {graph.file!r}")
+
+
 def _session(path: Path, sha256: str) -> Any:  # noqa: ANN401
     """A graph in memory, if it is the one that was written."""
-    try:
-        onnxruntime = import_module("onnxruntime")
-    except ModuleNotFoundError:
-        raise ConfigError("an exported model needs 'onnxruntime'; run: pip install onnxruntime") from None
+    onnxruntime = optional_package("onnxruntime", "an exported model", "onnx")
     try:
         content = path.read_bytes()
     except OSError as error:

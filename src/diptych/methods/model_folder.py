@@ -5,6 +5,7 @@ Where it learned from raw pictures and texts, `pipeline/` says how these became 
 
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,13 @@ from diptych._core.state import pack, unpack
 from diptych._core.state_folder import WEIGHTS, FolderFormat, hash_state, to_weights, versions
 from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline, load_pipeline
-from diptych.methods.base import Method, check_names
+from diptych.methods.base import Method, check_loaded, check_names, is_learned
 from diptych.methods.exported import exported_problems, is_exported, load_exported
 from diptych.methods.registry import create, method_class, name_of
 
 FORMAT = "diptych-model"
 FORMAT_VERSION = 1
-_MODEL = FolderFormat("model.json", FORMAT, FORMAT_VERSION, "model", "make one with `diptych fit`")
+MODEL_FORMAT = FolderFormat("model.json", FORMAT, FORMAT_VERSION, "model", "make one with `diptych fit`")
 
 
 def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -39,10 +40,10 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
     body = named | {"params": method.get_params(), "state": state, "versions": versions()}
     body |= {"fingerprint": _fingerprint(body, weights)}
     if method.pipeline_folder is None:
-        _MODEL.write(folder, body, weights, overwrite=overwrite)
+        MODEL_FORMAT.write(folder, body, weights, overwrite=overwrite)
         return
     with atomic_folder(Path(folder), overwrite=overwrite) as temporary:
-        _MODEL.write(temporary, body, weights, overwrite=True)
+        MODEL_FORMAT.write(temporary, body, weights, overwrite=True)
         _copy_pipeline(method.pipeline_folder, method.record_["pipeline"], temporary / PIPELINE_FOLDER)
 
 
@@ -83,25 +84,40 @@ def _imported_class(target: str) -> type[Method]:
 
 
 def load_model(folder: str | Path) -> Method:
-    """Open a saved or exported model; nothing in it is executed or unpickled.
+    """Open a saved or exported model; nothing in it is imported, executed or unpickled.
 
     Parameters that the method had when the model was saved and has no longer are kept in `record_`.
+
+    Raises:
+        DataError: when the folder is no model, or does not hold what was written.
+        ConfigError: for a method or a parameter that this version does not have.
     """
     if is_exported(folder):
         return load_exported(folder)
-    body, arrays = _MODEL.read(folder)
-    foreign = None if body["method"] else _imported_class(body["class"])
-    params, former = (foreign or method_class(body["method"])).divide_saved(body["params"])
-    if foreign is not None:
-        check_names(foreign.__name__, params, list(foreign.parameter_defaults()))
-    method = create(body["method"], **params) if foreign is None else foreign(**params)
-    for name, value in unpack(body["state"], arrays).items():
-        setattr(method, name, value)
-    if former:
-        method.record_["former_parameters"] = former
+    body, arrays = MODEL_FORMAT.read(folder)
+    with MODEL_FORMAT.reading(folder):
+        method, former = _made_as_saved(body)
+        for name, value in unpack(body["state"], arrays).items():
+            if not is_learned(name):
+                raise ValueError(f"{name!r} is nothing that a method learns")
+            setattr(method, name, value)
+        check_loaded(method)
+        if former:
+            method.record_["former_parameters"] = former
     pipeline = Path(folder) / PIPELINE_FOLDER
     method.pipeline_folder = pipeline if pipeline.is_dir() else None
+    method.was_loaded = True
     return method
+
+
+def _made_as_saved(body: Mapping[str, Any]) -> tuple[Method, dict[str, Any]]:
+    """A method with the parameters that a model names, and those of them that it has no longer."""
+    foreign = None if body["method"] else _imported_class(body["class"])
+    params, former = (foreign or method_class(body["method"])).divide_saved(body["params"])
+    if foreign is None:
+        return create(body["method"], **params), former
+    check_names(foreign.__name__, params, list(foreign.parameter_defaults()))
+    return foreign(**params), former
 
 
 def model_problems(folder: str | Path) -> list[str]:
@@ -122,7 +138,7 @@ def model_problems(folder: str | Path) -> list[str]:
 
 
 def _saved_problems(folder: Path) -> list[str]:
-    body, _ = _MODEL.read(folder)
+    body, _ = MODEL_FORMAT.read(folder)
     try:
         intact = _fingerprint(body, (folder / WEIGHTS).read_bytes()) == body["fingerprint"]
     except (KeyError, TypeError, AttributeError):
@@ -132,4 +148,6 @@ def _saved_problems(folder: Path) -> list[str]:
 
 def model_fingerprint(folder: str | Path) -> str:
     """The fingerprint recorded in a model's folder."""
-    return str(read_json(Path(folder) / _MODEL.document)["fingerprint"])
+    body = read_json(Path(folder) / MODEL_FORMAT.document)
+    with MODEL_FORMAT.reading(folder):
+        return str(body["fingerprint"])

@@ -19,6 +19,7 @@ LOSSES = {"cdmlmr": "both", "cdmlmr-semi": "contrastive", "cdmlmr-quad": "quadru
 
 def edit(folder, **changes):
     body = json.loads((folder / "model.json").read_text())
+    body.pop("checksum", None)  # which former versions did not write
     (folder / "model.json").write_text(json.dumps(body | changes))
 
 
