@@ -109,10 +109,22 @@ def test_other_formats_are_refused(folder) -> None:
         load_pipeline(folder)
 
 
+def without_checksum(document, **changes) -> None:
+    """Change a document as no accident does, or as versions wrote it that had no checksum."""
+    body = json.loads(document.read_text(encoding="utf-8"))
+    del body["checksum"]
+    document.write_text(json.dumps(body | changes))
+
+
 def test_changed_content_is_refused(folder) -> None:
     arrays = load_file(folder / "weights.safetensors")
     name = next(name for name in arrays if "word_topics" in name)
     save_file(arrays | {name: arrays[name] * 2}, folder / "weights.safetensors")
+    with pytest.raises(
+        DataError, match=r"is damaged: pipeline\.json and weights\.safetensors are not what was written"
+    ):
+        load_pipeline(folder)
+    without_checksum(folder / "pipeline.json")
     with pytest.raises(DataError, match="does not have the fingerprint it names"):
         load_pipeline(folder)
 
@@ -140,8 +152,7 @@ def test_features_without_items_are_named() -> None:
 )
 def test_a_damaged_pipeline_is_refused_in_a_sentence(tmp_path, change) -> None:
     save_pipeline(fit_pipeline({"caption": ("text", "bow:5")}, {"caption": TRAIN}), tmp_path / "pipeline")
-    document = tmp_path / "pipeline" / "pipeline.json"
-    document.write_text(json.dumps(json.loads(document.read_text()) | change))
+    without_checksum(tmp_path / "pipeline" / "pipeline.json", **change)
     with pytest.raises(DataError, match=r"is no pipeline that can be read|is not what was saved"):
         load_pipeline(tmp_path / "pipeline")
 
