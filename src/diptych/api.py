@@ -157,8 +157,11 @@ def build_index(
     *,
     engine: str = "local",
     url: str | None = None,
+    engine_options: Mapping[str, Any] | None = None,
     purpose: Purpose = "auto",
+    keep_originals: bool = False,
     overwrite: bool = False,
+    keep_changes: bool = True,
     writable: bool = False,
     seed: int = 0,
     progress: Progress = silent,
@@ -171,8 +174,11 @@ def build_index(
         folder: where to put the index; it appears when it is whole, and the same call goes on after an interruption.
         engine: which engine keeps the vectors.
         url: the address of that engine's server, if it has one.
+        engine_options: options of that engine, such as how many neighbours its structure links.
         purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
-        overwrite: replace an index that is there.
+        keep_originals: copy images as they are, so that the index can be moved without them.
+        overwrite: replace an index that is there, which may be searched and changed meanwhile.
+        keep_changes: take over what was added, replaced or removed since that index was built.
         writable: open it so that items can be added and removed.
         seed: of what is drawn for calibration.
         progress: told how far it is.
@@ -192,8 +198,11 @@ def build_index(
             folder,
             engine=engine,
             url=url,
+            engine_options=engine_options,
             purpose=purpose,
+            keep_originals=keep_originals,
             overwrite=overwrite,
+            keep_changes=keep_changes,
             seed=seed,
             progress=progress,
         )

@@ -167,6 +167,9 @@ class TestEvaluate:
         labels = np.array(draft.labels)[test]
         mine = diptych.evaluate(model, {name: rows[test] for name, rows in arrays.items()}, labels)
         assert mine.average_map == expected.average_map
+        parts = [f"{name} MAP {scores.mean():.3f}" for name, scores in mine.directions.items()]
+        average = f"average MAP {mine.average_map:.3f}, MRR {mine.average_mrr:.3f}"
+        assert repr(mine) == f"ModelScores({', '.join(parts)}; {average})"
         partners = diptych.evaluate(model, dataset, relevance="document")
         assert partners.relevance == "document"
 

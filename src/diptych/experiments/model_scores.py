@@ -26,7 +26,7 @@ from diptych.methods.purposes import Purpose
 _CURVE_POINTS = 21
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelScores:
     """All that one fitted method scored; each mapping goes from the direction's name.
 
@@ -56,6 +56,16 @@ class ModelScores:
     def average_map(self) -> float:
         """The plain mean of the directions' MAP."""
         return float(np.mean([scores.mean() for scores in self.directions.values()]))
+
+    @property
+    def average_mrr(self) -> float | None:
+        """The plain mean of the directions' mean reciprocal rank of an item's own partner; None where none has one."""
+        return float(np.mean([np.mean(1.0 / each.ranks) for each in self.instance.values()])) if self.instance else None
+
+    def __repr__(self) -> str:
+        parts = [f"{name} MAP {scores.mean():.3f}" for name, scores in self.directions.items()]
+        partner = "" if self.average_mrr is None else f", MRR {self.average_mrr:.3f}"
+        return f"ModelScores({', '.join(parts)}; average MAP {self.average_map:.3f}{partner})"
 
 
 def evaluate_model(
