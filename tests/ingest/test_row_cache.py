@@ -147,6 +147,6 @@ def test_the_cache_has_a_bound(tmp_path, monkeypatch) -> None:
 
 def test_no_process_is_started_where_all_is_known(options, tmp_path, folder_content, cache, monkeypatch) -> None:
     ingest(replace(options, out=tmp_path / "a", name="x"))
-    monkeypatch.setattr("diptych.ingest.workers.ProcessPoolExecutor", None)
+    monkeypatch.setattr("diptych._core.processes.ProcessPoolExecutor", None)
     assert ingest(replace(options, out=tmp_path / "b", name="x"), workers=2).reused["image"] == 30
     assert folder_content(tmp_path / "a") == folder_content(tmp_path / "b")

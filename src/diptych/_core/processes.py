@@ -1,16 +1,153 @@
-"""How this program uses cores and processes."""
+"""How this program uses cores and processes, and the interface by which work is spread over them."""
 
 import ctypes
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.util import Finalize
+from typing import Any, Protocol, TypeVar
+
+from diptych._core.errors import DataError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Pending = TypeVar("Pending")
+_Taken = TypeVar("_Taken", contravariant=True)
+_Given = TypeVar("_Given", covariant=True)
 
 _MMAP_THRESHOLD, _LARGE_BLOCK = -3, 4 * 2**20
 _ALLOCATOR = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
+_AHEAD = 2
+"""Tasks that wait for each worker, so that none is idle and few are in memory."""
+
+
+class TaskWorker(Protocol[_Taken, _Given]):
+    """What does tasks, one after the other."""
+
+    def __call__(self, task: _Taken, /) -> _Given:
+        """Do a task."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+class Executor(Protocol):
+    """Where tasks are done: in processes of this machine (`ProcessExecutor`) or on a cluster (`ClusterExecutor`).
+
+    Attributes:
+        shares_files: whether workers see the files of this process.
+    """
+
+    shares_files: bool
+
+    def run(
+        self, start: Callable[[], TaskWorker[Task, Result]], tasks: Iterable[Task], *, ordered: bool = False
+    ) -> Iterator[tuple[Task, Result]]:
+        """Do tasks by several workers, and yield each with its result when it is done.
+
+        Args:
+            start: makes a worker; called once in each process, so it is pickled, as tasks and results are.
+            tasks: taken a few at a time.
+            ordered: yield them in their order rather than as they end.
+        """
+
+
+def run_ahead(
+    tasks: Iterable[Task],
+    submit: Callable[[Task], Pending],
+    wait_for: Callable[[list[Pending]], Iterable[Pending]],
+    has_room: Callable[[list[Task], Task], bool],
+    *,
+    ordered: bool,
+) -> Iterator[tuple[Task, Pending]]:
+    """Keep workers busy: submit tasks while there is room, and yield those that are done.
+
+    Args:
+        tasks: what to do.
+        submit: begins a task.
+        wait_for: waits for some of the pending tasks, and returns those that are done.
+        has_room: whether a task may begin beside those that are not done yet.
+        ordered: whether to wait for the oldest one only.
+    """
+    running: dict[Pending, Task] = {}
+    waiting = iter(tasks)
+    task = next(waiting, None)
+    while task is not None or running:
+        while task is not None and (not running or has_room(list(running.values()), task)):
+            running[submit(task)] = task
+            task = next(waiting, None)
+        for done in wait_for([next(iter(running))] if ordered else list(running)):
+            yield running.pop(done), done
+
+
+class ProcessExecutor:
+    """Does tasks in processes of this machine, which end when this one does.
+
+    Args:
+        workers: how many.
+    """
+
+    shares_files = True
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+
+    def run(
+        self, start: Callable[[], TaskWorker[Task, Result]], tasks: Iterable[Task], *, ordered: bool = False
+    ) -> Iterator[tuple[Task, Result]]:
+        """Do tasks in parallel; see `Executor`.
+
+        Raises:
+            DataError: when a process died.
+        """
+        pool = ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"), _start, (start,))
+        most = self._workers * _AHEAD
+
+        def submit(task: Task) -> Future[Result]:
+            with interrupts_held_back():
+                return pool.submit(_work, task)
+
+        def wait_for(futures: list[Future[Result]]) -> Iterable[Future[Result]]:
+            return wait(futures, return_when=FIRST_COMPLETED).done
+
+        finished = False
+        try:
+            with roomy_allocator():  # the pool starts its processes as tasks come in
+                for task, future in run_ahead(
+                    tasks, submit, wait_for, lambda running, _: len(running) < most, ordered=ordered
+                ):
+                    yield task, future.result()
+            finished = True
+        except BrokenProcessPool:
+            raise DataError(
+                "a worker process died, perhaps for want of memory; the same command goes on from here, "
+                "with fewer --workers if need be."
+            ) from None
+        finally:
+            end_pool(pool, at_once=not finished)
+
+
+_worker: TaskWorker[Any, Any] | None = None
+
+
+def _start(start: Callable[[], TaskWorker[Any, Any]]) -> None:
+    """Prepare a worker process, which ends when the process that started it does."""
+    global _worker
+    settle_worker()
+    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are not loaded yet
+    _worker = start()
+    Finalize(None, _worker.close, exitpriority=1)
+
+
+def _work(task: Any) -> Any:  # noqa: ANN401 - as the worker has it
+    if _worker is None:
+        raise RuntimeError("the worker was not started")
+    return _worker(task)
 
 
 def usable_cores() -> int:

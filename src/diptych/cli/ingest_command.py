@@ -17,7 +17,7 @@ from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress
 from diptych.cli.console import progress_on, resumable, say
 from diptych.cli.dataset_commands import facts, print_facts
-from diptych.cli.options import AsJson, Captions, Seed, Workers, split_names
+from diptych.cli.options import AsJson, Captions, ClusterAddress, Seed, Workers, split_names
 
 if TYPE_CHECKING:
     from diptych.ingest import Ingested, Plan, Understanding
@@ -85,6 +85,7 @@ def ingest(
     ] = None,
     seed: Seed = 0,
     workers: Workers = None,
+    cluster: ClusterAddress = None,
     fit_images: Annotated[
         int,
         typer.Option(
@@ -141,7 +142,9 @@ def ingest(
         overwrite=overwrite,
         reuse=reuse,
     )
-    run_ingest(partial(ingest_items, options), workers, as_json=as_json)
+    if cluster is not None and workers is not None:
+        raise ConfigError("--workers are processes of this machine; give them or --cluster, not both.")
+    run_ingest(partial(ingest_items, options, cluster=cluster), workers, as_json=as_json)
 
 
 _SHOWN_PROBLEMS = 10

@@ -39,6 +39,10 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything ran
 Workers = Annotated[
     int | None, typer.Option("--workers", min=0, help="Parallel processes: one per core by default, 0 for none.")
 ]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Dask scheduler whose workers do the heavy work."),
+]
 Modalities = Annotated[
     str | None, typer.Option("--modalities", metavar="A,B", help="The modalities to join; all by default.")
 ]

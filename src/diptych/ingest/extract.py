@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from diptych._core.arrays import Integers
 from diptych._core.errors import DataError
+from diptych._core.processes import Executor
 from diptych._core.progress import Progress
 from diptych._core.seeding import generator
 from diptych.data.fingerprint import hash_records
@@ -151,7 +152,7 @@ def units_of(plan: Plan, pipeline: Pipeline) -> list[Units]:
 
 
 def extract(
-    plan: Plan, everything: Sequence[Units], work: WorkFolder, workers: int, progress: Progress
+    plan: Plan, everything: Sequence[Units], work: WorkFolder, executor: Executor | None, progress: Progress
 ) -> dict[str, int]:
     """Make the shards that are not there yet, of one modality after the other.
 
@@ -181,7 +182,7 @@ def extract(
         return reused
     pace[waiting[0].modality].start(time.perf_counter())
     last = time.perf_counter()
-    for task, known in run_tasks(waiting, setting, workers):
+    for task, known in run_tasks(waiting, setting, executor):
         _check_broken(plan, task, work)
         reused[task.modality] += known
         pace[task.modality].start(last)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from diptych._core.arrays import Booleans, Features, Integers
+from diptych._core.cluster import open_executor
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.files import atomic_folder, explained_writes, write_json
 from diptych._core.progress import Progress, silent
@@ -25,6 +26,7 @@ from diptych.ingest.items import GatheredItems
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.work_folder import WorkFolder, read_shard, shard_path, work_folder
+from diptych.ingest.workers import same_libraries
 
 REPORT_FILE = "ingest-report.json"
 
@@ -83,6 +85,7 @@ def ingest(
     *,
     gathered: GatheredItems | None = None,
     workers: int = 0,
+    cluster: str | None = None,
     progress: Progress = silent,
     planned: Callable[[Plan], None] = lambda plan: None,
 ) -> Ingested:
@@ -96,28 +99,31 @@ def ingest(
         options: what to read and what to make of it.
         gathered: items that were read already, instead of those of `options.pairs`.
         workers: parallel processes; 0 works in this one.
+        cluster: the address of a Dask scheduler on whose workers features are extracted, instead of processes of this
+            machine; needs the extra "cluster".
         progress: receives the progress.
         planned: told the plan before the work begins.
     """
     if workers < 0:
         raise ConfigError(f"workers is {workers}; it must be 0 or more.")
-    plan = plan_ingest(options, gathered)
-    planned(plan)
-    refused = [problem for problem in plan.problems if problem.kind == "picture"]
-    if refused and options.on_broken == "fatal":
-        raise DataError(f"{refused[0]}; mend it, or pass --on-broken skip.")
-    given = None if options.pipeline is None else load_pipeline(find_pipeline(options.pipeline))
-    with (
-        explained_writes(options.out, "run the same command again, which goes on from here"),
-        work_folder(plan, None if given is None else given.fingerprint) as work,
-    ):
-        if given is not None and not work.pipeline.exists():
-            save_pipeline(given, work.pipeline)
-        pipeline = fit_features(plan, work.pipeline, progress)
-        everything = units_of(plan, pipeline)
-        reused = extract(plan, everything, work, workers, progress)
-        dataset, report = _assemble(plan, pipeline, everything, work)
-        return Ingested(dataset, report, work.resumed, reused)
+    with open_executor(workers, cluster, same_libraries) as executor:
+        plan = plan_ingest(options, gathered)
+        planned(plan)
+        refused = [problem for problem in plan.problems if problem.kind == "picture"]
+        if refused and options.on_broken == "fatal":
+            raise DataError(f"{refused[0]}; mend it, or pass --on-broken skip.")
+        given = None if options.pipeline is None else load_pipeline(find_pipeline(options.pipeline))
+        with (
+            explained_writes(options.out, "run the same command again, which goes on from here"),
+            work_folder(plan, None if given is None else given.fingerprint) as work,
+        ):
+            if given is not None and not work.pipeline.exists():
+                save_pipeline(given, work.pipeline)
+            pipeline = fit_features(plan, work.pipeline, progress)
+            everything = units_of(plan, pipeline)
+            reused = extract(plan, everything, work, executor, progress)
+            dataset, report = _assemble(plan, pipeline, everything, work)
+            return Ingested(dataset, report, work.resumed, reused)
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,25 @@
-"""Describe everything in parallel processes, shard by shard."""
+"""Describe everything in parallel, shard by shard: in this process, in others, or on a cluster."""
 
-import multiprocessing
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing.util import Finalize
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from diptych._core.errors import DataError
-from diptych._core.processes import end_pool, interrupts_held_back, roomy_allocator, settle_worker
-from diptych.features import load_pipeline
+from diptych._core.cluster import folder_content, write_content
+from diptych._core.errors import DiptychError
+from diptych._core.processes import Executor
+from diptych._core.state_folder import versions
+from diptych.features import Pipeline, check_available, load_pipeline
 from diptych.ingest.describe import Broken, ImageReader, describe
-from diptych.ingest.row_cache import CachedExtractor, Keyed, content_key
-from diptych.ingest.work_folder import shard_path, write_shard
-from diptych.media import reopen_source
-
-_AHEAD = 2
-"""Tasks that wait for each worker, so that none is idle and few are in memory."""
+from diptych.ingest.row_cache import CachedExtractor, Keyed, content_key, library_versions
+from diptych.ingest.work_folder import Shard, shard_path, write_shard
+from diptych.media import MediaSource, Place, reopen_source
 
 
 @dataclass(frozen=True)
@@ -57,68 +54,176 @@ class Task:
     units: Sequence[Any]
 
 
-class Worker:
-    """Makes shards, one after the other."""
+class ShardMaker:
+    """Makes shards, one after the other.
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
-        self._pipeline = load_pipeline(setting.pipeline)
-        self._source = reopen_source(setting.source, setting.source_kind)
-        self._images = ImageReader(self._source, setting.max_pixels, setting.max_bytes)
+    Args:
+        pipeline: the fitted features.
+        cache: the folder of rows that were extracted before; None to extract all.
+    """
+
+    def __init__(self, pipeline: Pipeline, cache: Path | None) -> None:
+        self._pipeline, self._cache = pipeline, cache
         self._extractors: dict[str, CachedExtractor] = {}
 
-    def __call__(self, task: Task) -> int:
-        """Make a shard and write it; returns how many of its units were known already."""
+    def make(self, task: Task, images: ImageReader) -> tuple[Shard, int]:
+        """Make a shard; returns it, and how many of its units were known already."""
         extractor = self._extractor(task.modality)
-        is_image = self._pipeline.of(task.modality).media_type == "image"
+        is_image = self._is_image(task)
         known = 0
 
         def keyed(unit: Any) -> Keyed | Broken:  # noqa: ANN401 - a place or a text
             nonlocal known
-            if is_image:
-                item = self._images.read_keyed(unit, extractor)
-            else:
-                item = extractor.keyed(_text_key(unit), lambda: unit)
+            item = images.read_keyed(unit, extractor) if is_image else extractor.keyed(_text_key(unit), lambda: unit)
             known += isinstance(item, Keyed) and item.value is None
             return item
 
         with threadpool_limits(1):
-            shard = describe(extractor.extractor, task.units, keyed)
+            return describe(extractor.extractor, task.units, keyed), known
+
+    def is_quick(self, task: Task, images: ImageReader) -> bool:
+        """Whether a shard takes less time than starting a process: all is known, or words are merely counted."""
+        extractor = self._extractor(task.modality)
+        if not self._is_image(task):
+            return not extractor.keeps or all(extractor.knows(_text_key(text)) for text in task.units)
+        return extractor.keeps and all(images.is_known(place, extractor) for place in task.units)
+
+    def close(self) -> None:
+        """Close the caches."""
+        for extractor in self._extractors.values():
+            extractor.close()
+
+    def _is_image(self, task: Task) -> bool:
+        return self._pipeline.of(task.modality).media_type == "image"
+
+    def _extractor(self, modality: str) -> CachedExtractor:
+        if modality not in self._extractors:
+            self._extractors[modality] = CachedExtractor(self._pipeline.of(modality), self._cache)
+        return self._extractors[modality]
+
+
+class Worker:
+    """Makes shards of files it reads itself, and writes them."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._source = reopen_source(setting.source, setting.source_kind)
+        self._images = ImageReader(self._source, setting.max_pixels, setting.max_bytes)
+        self._maker = ShardMaker(load_pipeline(setting.pipeline), setting.cache)
+
+    def __call__(self, task: Task) -> int:
+        """Make a shard and write it; returns how many of its units were known already."""
+        shard, known = self._maker.make(task, self._images)
         write_shard(shard_path(self._setting.shards, task.modality, task.number), shard)
         return known
 
     def is_quick(self, task: Task) -> bool:
-        """Whether a shard takes less time than starting a process: all is known, or words are merely counted."""
-        extractor = self._extractor(task.modality)
-        if self._pipeline.of(task.modality).media_type != "image":
-            return not extractor.keeps or all(extractor.knows(_text_key(text)) for text in task.units)
-        return extractor.keeps and all(self._images.is_known(place, extractor) for place in task.units)
+        """See `ShardMaker`."""
+        return self._maker.is_quick(task, self._images)
 
     def close(self) -> None:
         """Close the images' source and the caches."""
         self._source.close()
-        for extractor in self._extractors.values():
-            extractor.close()
+        self._maker.close()
 
-    def _extractor(self, modality: str) -> CachedExtractor:
-        if modality not in self._extractors:
-            self._extractors[modality] = CachedExtractor(self._pipeline.of(modality), self._setting.cache)
-        return self._extractors[modality]
+
+@dataclass(frozen=True)
+class SentTask:
+    """A shard to make where the files are not: the task, and the bytes of its images or why they cannot be read."""
+
+    task: Task
+    contents: Mapping[str, bytes | OSError]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the images."""
+        return sum(len(data) for data in self.contents.values() if isinstance(data, bytes))
+
+
+class _SentSource(MediaSource):
+    """The images that came with a task."""
+
+    path, kind = Path(), "sent"
+
+    def __init__(self, contents: Mapping[str, bytes | OSError]) -> None:
+        self._contents = contents
+
+    def read(self, place: Place) -> bytes:
+        content = self._contents[place.name]
+        if isinstance(content, OSError):
+            raise content
+        return content
+
+    def peek(self, place: Place, count: int) -> bytes:
+        return self.read(place)[:count]
+
+    def names(self) -> list[str]:
+        return sorted(self._contents)
+
+    def locate(self, name: str) -> Place:
+        return Place(name, len(self.read(Place(name, 0))))
+
+
+class RemoteWorker:
+    """Makes shards of what is sent to it.
+
+    Args:
+        pipeline: the files of the fitted pipeline by name.
+        max_pixels: of one image.
+        max_bytes: of one image's file.
+    """
+
+    def __init__(self, pipeline: Mapping[str, bytes], max_pixels: int, max_bytes: int) -> None:
+        self._limits = max_pixels, max_bytes
+        with TemporaryDirectory() as folder:
+            write_content(pipeline, Path(folder))
+            opened = load_pipeline(folder)
+        _check_usable(opened)
+        self._maker = ShardMaker(opened, None)
+
+    def __call__(self, sent: SentTask) -> tuple[Shard, int]:
+        """Make a shard; returns it, and how many of its units were known already."""
+        return self._maker.make(sent.task, ImageReader(_SentSource(sent.contents), *self._limits))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _check_usable(pipeline: Pipeline) -> None:
+    """Refuse features whose packages or files are missing here: every item would count as broken for it.
+
+    Raises:
+        DiptychError: naming what is missing.
+    """
+    samples: dict[str, Any] = {"image": np.zeros((64, 64, 3), dtype=np.uint8), "text": "a text"}
+    for part in pipeline.modalities.values():
+        check_available(part.media_type, part.features)
+        try:
+            part.extractor([samples[part.media_type]])
+        except DiptychError:
+            raise
+        except Exception:
+            continue
+
+
+def same_libraries() -> dict[str, str]:
+    """The versions that must be the same wherever rows are made, by name."""
+    return versions() | dict(written.split() for written in library_versions())
 
 
 def _text_key(text: str) -> bytes:
     return content_key(text.encode("utf-8", "surrogatepass"))
 
 
-def run_tasks(tasks: Iterable[Task], setting: Setting, workers: int) -> Iterator[tuple[Task, int]]:
+def run_tasks(tasks: Iterable[Task], setting: Setting, executor: Executor | None) -> Iterator[tuple[Task, int]]:
     """Make all shards; each is told when it is done, in whatever order, with how many of its units were known already.
 
     Args:
         tasks: what to make.
         setting: what every worker needs to know.
-        workers: how many processes; 0 to work in this one.
+        executor: where to work; None to work in this process.
     """
-    if workers == 0:
+    if executor is None:
         with closing(Worker(setting)) as worker:
             for task in tasks:
                 yield task, worker(task)
@@ -130,51 +235,28 @@ def run_tasks(tasks: Iterable[Task], setting: Setting, workers: int) -> Iterator
                 yield task, here(task)
             else:
                 slow.append(task)
-    if slow:
-        yield from _in_processes(slow, setting, min(workers, len(slow)))
+    if slow and executor.shares_files:
+        yield from executor.run(partial(Worker, setting), slow)
+    elif slow:
+        yield from _sent_away(slow, setting, executor)
 
 
-def _in_processes(tasks: Sequence[Task], setting: Setting, workers: int) -> Iterator[tuple[Task, int]]:
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start, (setting,))
-    finished = False
-    try:
-        with roomy_allocator():  # the pool starts its processes as tasks come in
-            yield from _in_pool(pool, iter(tasks), workers * _AHEAD)
-        finished = True
-    except BrokenProcessPool:
-        raise DataError(
-            "a worker process died, perhaps for want of memory; the same command goes on from here, "
-            "with fewer --workers if need be."
-        ) from None
-    finally:
-        end_pool(pool, at_once=not finished)
+def _sent_away(tasks: Sequence[Task], setting: Setting, executor: Executor) -> Iterator[tuple[Task, int]]:
+    """Make shards where the files are not: images are read here and sent, and the shards are written here."""
+    start = partial(RemoteWorker, folder_content(setting.pipeline), setting.max_pixels, setting.max_bytes)
+    with reopen_source(setting.source, setting.source_kind) as source:
+        sent = (SentTask(task, _contents(task, source, setting.max_bytes)) for task in tasks)
+        for done, (shard, known) in executor.run(start, sent):
+            write_shard(shard_path(setting.shards, done.task.modality, done.task.number), shard)
+            yield done.task, known
 
 
-def _in_pool(pool: ProcessPoolExecutor, tasks: Iterator[Task], most: int) -> Iterator[tuple[Task, int]]:
-    running: dict[Future[int], Task] = {}
-    while True:
-        while len(running) < most and (task := next(tasks, None)) is not None:
-            with interrupts_held_back():
-                running[pool.submit(_work, task)] = task
-        if not running:
-            return
-        for future in wait(running, return_when=FIRST_COMPLETED).done:
-            yield running.pop(future), future.result()
-
-
-_worker: Worker | None = None
-
-
-def _start(setting: Setting) -> None:
-    """Prepare a worker process, which ends when the process that started it does."""
-    global _worker
-    settle_worker()
-    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are not loaded yet
-    _worker = Worker(setting)
-    Finalize(None, _worker.close, exitpriority=1)
-
-
-def _work(task: Task) -> int:
-    if _worker is None:
-        raise RuntimeError("the worker was not started")
-    return _worker(task)
+def _contents(task: Task, source: MediaSource, max_bytes: int) -> dict[str, bytes | OSError]:
+    """The bytes of a task's images; those that are too large stay here, as nobody reads them."""
+    found: dict[str, bytes | OSError] = {}
+    for place in (unit for unit in task.units if isinstance(unit, Place) and unit.size <= max_bytes):
+        try:
+            found[place.name] = source.read(place)
+        except OSError as error:
+            found[place.name] = error
+    return found
