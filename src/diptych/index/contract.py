@@ -46,7 +46,7 @@ class Index(Lexical, ABC):
     @property
     @abstractmethod
     def identity(self) -> Identity:
-        """Who made the vectors, how long they are, how they are compared."""
+        """What made the vectors, how long they are, how they are compared."""
 
     def add(
         self,
@@ -67,7 +67,7 @@ class Index(Lexical, ABC):
             metadata: a JSON object each; the keys `id` and `modality` are taken.
             words: the text by whose words each item is found, None for one that is found by none; refused by an index
                 that was created without words.
-            embedder: who made the vectors; refused if it is not the embedder of this index.
+            embedder: what made the vectors; refused if it is not the embedder of this index.
 
         Returns:
             How many items were added.
@@ -141,7 +141,7 @@ class Index(Lexical, ABC):
             modality: only items of this modality.
             offset: leave out so many of the best results.
             with_metadata: return what is known of the items found.
-            embedder: who made the queries; refused if it is not the embedder of this index.
+            embedder: what made the queries; refused if it is not the embedder of this index.
             exact: compare with every vector, as is needed where queries have zeros in many columns: a graph of whole
                 vectors does not lead to what is nearest in a few columns.
 

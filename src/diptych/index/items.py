@@ -22,7 +22,7 @@ Metadata = dict[str, Any]
 
 @dataclass(frozen=True)
 class Item:
-    """One entry of an index.
+    """One item of an index.
 
     Attributes:
         id: unique in the index.

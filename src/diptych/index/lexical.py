@@ -1,6 +1,6 @@
 """The part of the contract that is about words, and the search for words that are spelled nearly like a given one.
 
-An engine that keeps words writes the underscored hooks.
+An engine that stores words writes the underscored hooks.
 """
 
 import threading
@@ -18,11 +18,11 @@ from diptych.index.words import is_spelled, lexical_tokens, plain
 
 
 class Lexical:
-    """An index whose entries can also be found by their words; without words, every method here is refused."""
+    """An index whose items can also be found by their words; without words, every method here is refused."""
 
     @property
     def has_words(self) -> bool:
-        """Whether entries can be found by words: chosen when the index is created."""
+        """Whether items can be found by words: chosen when the index is created."""
         return False
 
     def search_words(
@@ -35,18 +35,18 @@ class Lexical:
         offset: int = 0,
         with_metadata: bool = False,
     ) -> list[Hits]:
-        """The entries that hold words of each query, by BM25: any word may match, scores are positive.
+        """The items that hold words of each query, by BM25: any word may match, scores are positive.
 
         Args:
             queries: texts as people type them; nothing in them has a special meaning.
             k: how many results each.
-            where: only entries that meet this condition.
-            modality: only entries of this modality.
+            where: only items that meet this condition.
+            modality: only items of this modality.
             offset: leave out so many of the best results.
-            with_metadata: return what is known of the entries found.
+            with_metadata: return what is known of the items found.
 
         Returns:
-            One answer a query; equal scores come by order of ids. Entries that hold no word of it are not found.
+            One answer a query; equal scores come by order of ids. Items that hold no word of it are not found.
         """
         checked_page(k, offset)
         self._need_words()
@@ -62,13 +62,13 @@ class Lexical:
         return lexical_tokens(text)
 
     def complete(self, prefix: str, limit: int = 10) -> list[tuple[str, int]]:
-        """Indexed words that begin so, with how many entries hold each, the most frequent first."""
+        """Indexed words that begin so, with how many items hold each, the most frequent first."""
         self._need_words()
         beginning = plain(prefix)
         return self._complete(beginning, _checked_limit(limit)) if beginning else []
 
     def correct(self, word: str, limit: int = 3) -> list[tuple[str, int]]:
-        """Indexed words that are spelled nearly so, with how many entries hold each.
+        """Indexed words that are spelled nearly so, with how many items hold each.
 
         One edit away (a letter more, less, other, or two swapped), two for words of six letters or more; the nearest
         first, then the most frequent. None if the word is indexed in any of its forms.
@@ -81,7 +81,7 @@ class Lexical:
         return self._correct(written, edits, limit) if edits else []
 
     def word_counts(self, words: Sequence[str]) -> dict[str, int]:
-        """How many entries hold each word in any of its forms; of a compound, the whole or else its rarest piece."""
+        """How many items hold each word in any of its forms; of a compound, the whole or else its rarest piece."""
         self._need_words()
         split = {word: whole_and_pieces(word) for word in _listed(words)}
         terms = {term for whole, pieces in split.values() for term in (*pieces, whole) if term is not None}
@@ -93,7 +93,7 @@ class Lexical:
         return counts
 
     def best_word_scores(self, queries: Sequence[str]) -> list[float]:
-        """For each query the score that no entry can exceed, so that a score divided by it lies between 0 and 1."""
+        """For each query the score that no item can exceed, so that a score divided by it lies between 0 and 1."""
         self._need_words()
         asked = [self._terms(query) for query in _listed(queries)]
         statistics = self._word_statistics(sorted({term for terms in asked for term in terms}))
@@ -124,7 +124,7 @@ class Lexical:
         modality: str | None,
         with_metadata: bool,
     ) -> list[Hits]:
-        """Entries by BM25; a query is its terms with their weights."""
+        """Items by BM25; a query is its terms with their weights."""
         raise NotImplementedError
 
     def _complete(self, beginning: str, limit: int) -> list[tuple[str, int]]:
@@ -136,7 +136,7 @@ class Lexical:
         raise NotImplementedError
 
     def _word_statistics(self, terms: Sequence[str]) -> WordStatistics:
-        """Counts of terms; those that no entry holds may be left out."""
+        """Counts of terms; those that no item holds may be left out."""
         raise NotImplementedError
 
 

@@ -40,7 +40,7 @@ _MOST_READ = 10_000
 
 @dataclass(frozen=True)
 class EntryWords:
-    """The words of one entry as an index keeps them.
+    """The words of one item as an index keeps them.
 
     Attributes:
         length: how many words there are.
@@ -62,7 +62,7 @@ class EntryWords:
 
 
 def level_of(term: str, times: int) -> str:
-    """The name under which entries are listed that hold a term so many times or more."""
+    """The name under which items are listed that hold a term so many times or more."""
     return term if times == 1 else f"{term}{AGAIN}{times}"
 
 
@@ -106,19 +106,19 @@ B = 0.75
 
 
 class WordStatistics(NamedTuple):
-    """What an index counts: entries that have words, and those that hold each term."""
+    """What an index counts: items that have words, and those that hold each term."""
 
     entries: int
     holding: Mapping[str, int]
 
 
 def idf(entries: int, holding: int) -> float:
-    """How much a term tells that so many of all entries hold; always positive."""
+    """How much a term tells that so many of all items hold; always positive."""
     return math.log1p((entries - holding + 0.5) / (holding + 0.5))
 
 
 def best_score(terms: Mapping[str, float], statistics: WordStatistics) -> float:
-    """The score that no entry can exceed: every term is there, and fills a short text."""
+    """The score that no item can exceed: every term is there, and fills a short text."""
     return (K1 + 1) * sum(
         weight * idf(statistics.entries, statistics.holding.get(term, 0)) for term, weight in terms.items()
     )

@@ -255,3 +255,22 @@ def test_broken_text_is_told_too(built, tmp_path):
     for options in ({}, {"read_only": True}, {"verify": False}):
         with pytest.raises(DataError, match="restore a backup"):
             open_index(copy, **options)
+
+
+def test_a_damaged_write_ahead_log_is_told(tmp_path, caplog):
+    folder, copy = tmp_path / "index", tmp_path / "copy"
+    with create_index(folder, Identity(EmbedderId("m"), DIMENSION)) as index:
+        for number in range(5):
+            index.add([f"i{number}"], drawn(1, str(number)), modality="image")
+        shutil.copytree(folder, copy)  # as a crash leaves it
+        assert index.verify() == []
+    with open_index(shutil.copytree(copy, tmp_path / "intact")) as index:
+        assert index.count() == 5 and not caplog.text
+    log = copy / "index.sqlite-wal"
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.write_bytes(content)
+    with open_index(copy, read_only=True) as index:
+        assert index.count() < 5
+        assert "write-ahead log is damaged" in caplog.text
+        assert "change 5 was acknowledged" in index.verify()[0]

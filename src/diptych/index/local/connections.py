@@ -6,7 +6,6 @@ has missed nothing that was acknowledged. A writer killed in between leaves it u
 now and then.
 """
 
-import logging
 import mmap
 import sqlite3
 import threading
@@ -35,8 +34,6 @@ _NO_CHECKSUMS = (
 )
 """Stands in for the table that an index of format 1 has not."""
 
-_log = logging.getLogger(__name__)
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -61,16 +58,6 @@ class ChangeCounter:
         """Remember a number that was looked at before the state of SQLite was read."""
         self._known, self._ask_at = number, time.monotonic() + _ASK_EVERY_S
 
-    def require_at_most(self, change: int) -> None:
-        """Say so in the log if a later change than this one was acknowledged: the write-ahead log may be damaged."""
-        if self._number is not None and change < self._number[0] < _UNWRITTEN:
-            _log.warning(
-                "Change %d of the index was acknowledged, but it is at %d: an earlier copy was put back, or the"
-                " write-ahead log is damaged or missing.",
-                self._number[0],
-                change,
-            )
-
     def forget(self) -> None:
         """Know nothing, so that the next one to ask goes to SQLite."""
         self._known = -1
@@ -79,6 +66,16 @@ class ChangeCounter:
         """Set the number, as a writer."""
         if self._number is not None:
             self._number[0] = number
+
+
+def missing_changes(acknowledged: int, change: int) -> list[str]:
+    """Say so if the index is at an earlier change than the one that its change counter had shortly before."""
+    if not change < acknowledged < _UNWRITTEN:
+        return []
+    return [
+        f"change {acknowledged} was acknowledged but the index is at {change}: an earlier copy was put back, or the"
+        " write-ahead log is damaged or missing"
+    ]
 
 
 def _mapped(path: Path) -> "memoryview[int] | None":
@@ -100,15 +97,15 @@ class Reader:
         self.connection = connection
 
     @contextmanager
-    def limited(self, time_limit_s: float | None) -> Iterator[None]:
+    def limited(self, time_limit_s: float | None) -> Iterator[sqlite3.Connection]:
         """Cancel queries of the block in SQLite once the time is over; None for no limit."""
         if time_limit_s is None:
-            yield
+            yield self.connection
             return
         until = time.monotonic() + time_limit_s
         self.connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         try:
-            yield
+            yield self.connection
         finally:
             self.connection.set_progress_handler(None, 0)
 

@@ -2,8 +2,7 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from diptych.index.filters import Condition
 from diptych.index.identity import Identity
 from diptych.index.items import Batch, Hits, Item, Metadata
 from diptych.index.local import database
-from diptych.index.local.connections import Connections, explaining
+from diptych.index.local.connections import Connections, explaining, missing_changes
 from diptych.index.local.derived import CurrentView
 from diptych.index.local.graph import Settings
 from diptych.index.local.integrity import (
@@ -107,8 +106,10 @@ class LocalIndex(Index):
             require_intact(self._folder)
         self._checks = None if verify or is_noted(self._folder) else LazyChecks()
         self._view = CurrentView(self._folder, self._connections, self._identity.dimension, self._settings)
+        acknowledged = self._connections.change_counter.look()
         view = self._view.get()
-        self._connections.change_counter.require_at_most(view.change)
+        for missing in missing_changes(acknowledged, view.change):
+            _log.warning("%s: %s.", self._folder, missing)
         require_same_items(self._connections.reader().connection, view)
         self._changed = view.unfolded
         if not read_only and (view.damaged or (self._may_fold and view.should_fold(self._settings))):
@@ -121,7 +122,7 @@ class LocalIndex(Index):
 
     @property
     def has_words(self) -> bool:
-        """Whether entries can be found by words."""
+        """Whether items can be found by words."""
         return self._settings.words
 
     @property
@@ -147,9 +148,13 @@ class LocalIndex(Index):
         """Write everything into one file, as it is at one moment, while others read and write."""
         return write_backup(self._connections.reader().connection, Path(target))
 
+    @explaining
     def verify(self) -> list[str]:
         """Read everything and compare it with its checksums; returns what is wrong."""
-        return problems_of(self._folder)
+        acknowledged = self._connections.change_counter.look()
+        with self._view.reading() as (_, view):
+            missing = missing_changes(acknowledged, view.change)
+        return missing + problems_of(self._folder)
 
     @explaining
     def check_available(self) -> None:
@@ -188,12 +193,12 @@ class LocalIndex(Index):
 
     @explaining
     def _count(self, condition: Condition | None) -> int:
-        with self._limited(condition) as connection:
+        with self._connections.reader().limited(self._time_limit_s if condition else None) as connection:
             return count_of(connection, condition)
 
     @explaining
     def _list_ids(self, condition: Condition | None, limit: int) -> list[str]:
-        with self._limited(condition) as connection:
+        with self._connections.reader().limited(self._time_limit_s if condition else None) as connection:
             return ids_of(connection, condition, limit)
 
     @explaining
@@ -262,12 +267,6 @@ class LocalIndex(Index):
     @explaining
     def _word_statistics(self, terms: Sequence[str]) -> WordStatistics:
         return self._vocabulary.statistics(self._connections.reader().connection, terms)
-
-    @contextmanager
-    def _limited(self, condition: Condition | None) -> Iterator[sqlite3.Connection]:
-        reader = self._connections.reader()
-        with reader.limited(self._time_limit_s if condition else None):
-            yield reader.connection
 
     def _metadata(self, connection: sqlite3.Connection, hits: list[Ranked], change: int) -> dict[int, Metadata] | None:
         rows = list({row for hit in hits for row in hit.rows.tolist()})

@@ -175,7 +175,7 @@ def stored_terms(connection: sqlite3.Connection, row: int) -> str | None:
 
 
 def joined_terms(entry: EntryWords) -> str:
-    """All terms of an entry with spaces between them."""
+    """All terms of an item with spaces between them."""
     return " ".join(entry.names())
 
 

@@ -46,7 +46,7 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
 
     Args:
         place: the name of the index.
-        identity: who makes the vectors, how long they are, how they are compared.
+        identity: what makes the vectors, how long they are, how they are compared.
         url: the address of the server, http://USER:PASSWORD@HOST:PORT/DATABASE.
         **options: those of `Settings`.
     """
@@ -85,7 +85,7 @@ class MilvusIndex(Index):
 
     @property
     def identity(self) -> Identity:
-        """Who made the vectors, how long they are, how they are compared."""
+        """What made the vectors, how long they are, how they are compared."""
         return self._identity
 
     def optimise(self) -> None:

@@ -78,7 +78,7 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
 
     Args:
         place: the name of the index.
-        identity: who makes the vectors, how long they are, how they are compared.
+        identity: what makes the vectors, how long they are, how they are compared.
         url: the address of the database, postgresql://USER:PASSWORD@HOST:PORT/DATABASE.
         **options: those of `Settings`.
     """
@@ -120,12 +120,12 @@ class PgvectorIndex(Index):
 
     @property
     def has_words(self) -> bool:
-        """Whether entries can be found by words."""
+        """Whether items can be found by words."""
         return self._vocabulary is not None
 
     @property
     def identity(self) -> Identity:
-        """Who made the vectors, how long they are, how they are compared."""
+        """What made the vectors, how long they are, how they are compared."""
         return self._identity
 
     def optimise(self) -> None:

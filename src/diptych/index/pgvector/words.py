@@ -66,7 +66,7 @@ class Vocabulary:
         new: Iterable[EntryWords],
         old: Iterable[tuple[int, Sequence[str]]] = (),
     ) -> None:
-        """Count new entries and no longer count old ones, which are given as length and stored terms each."""
+        """Count new items and no longer count old ones, which are given as length and stored terms each."""
         counts: Counter[str] = Counter()
         most: dict[str, int] = {}
         shown: dict[str, str] = {}
@@ -100,14 +100,14 @@ class Vocabulary:
             self._execute(connection, "DELETE FROM {0} WHERE term = ANY(%s) AND entries = 0", [gone])
 
     def statistics(self, connection: Any, terms: Sequence[str]) -> WordStatistics:  # noqa: ANN401 - see connections.py
-        """How many entries have words, and how many hold each term."""
+        """How many items have words, and how many hold each term."""
         counted = self.counted(connection, terms)
         entries = counted.pop(ALL_ENTRIES, (0, 1))[0]
         counted.pop(ALL_WORDS, None)
         return WordStatistics(entries, {term: entries for term, (entries, _) in counted.items()})
 
     def counted(self, connection: Any, terms: Sequence[str]) -> dict[str, tuple[int, int]]:  # noqa: ANN401
-        """Entries of each term and how often at most one holds it; those of everything, too."""
+        """Items of each term and how often at most one holds it; those of everything, too."""
         wanted = [ALL_ENTRIES, ALL_WORDS, *terms]
         rows = self._execute(
             connection, "SELECT term, entries, most_times FROM {0} WHERE term = ANY(%s)", [wanted]
@@ -148,20 +148,20 @@ class Vocabulary:
 
 
 _RARE = 2_000
-"""Entries that hold some of the rarest terms, which are looked at first."""
+"""Items that hold some of the rarest terms, which are looked at first."""
 _ROUNDING = 1 - 1e-6
 """Scores are compared in single precision."""
 
 
 class _Term:
-    """A term of a query: weight and idf in one number, how many entries hold it, how often at most one does."""
+    """A term of a query: weight and idf in one number, how many items hold it, how often at most one does."""
 
     def __init__(self, name: str, gain: float, holding: int, most_times: int) -> None:
         self.name, self.gain, self.holding, self.most_times = name, gain, holding, most_times
 
     @property
     def most(self) -> float:
-        """What it adds to the score of an entry at most: of a short text that holds it as often as any does."""
+        """What it adds to the score of an item at most: of a short text that holds it as often as any does."""
         return self.gain * (K1 + 1) * self.most_times / (self.most_times + K1 * (1 - B))
 
     def scored(self) -> tuple[str, list[Any]]:
@@ -176,7 +176,7 @@ class _Term:
 
 
 class WordSearch:
-    """Searches by words inside one transaction, so that all see the same entries."""
+    """Searches by words inside one transaction, so that all see the same items."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class WordSearch:
         connection.execute("SELECT set_config('jit', 'off', true)")  # compiling such a query takes longer than it does
 
     def best(self, weights: Mapping[str, float], k: int, offset: int) -> Hits:
-        """The entries from `offset` to `offset + k` in the order of their scores, equal ones by id."""
+        """The items from `offset` to `offset + k` in the order of their scores, equal ones by id."""
         terms, mean = self._terms(weights)
         rows: list[Any] = []
         if terms:
@@ -210,7 +210,7 @@ class WordSearch:
         )
 
     def _terms(self, weights: Mapping[str, float]) -> tuple[list[_Term], float]:
-        """Those of the terms that some entry holds, the rarest first, and the mean length of a text."""
+        """Those of the terms that some item holds, the rarest first, and the mean length of a text."""
         counted = self._vocabulary.counted(self._connection, list(weights))
         entries, _ = counted.pop(ALL_ENTRIES, (0, 1))
         words, _ = counted.pop(ALL_WORDS, (0, 1))
@@ -221,7 +221,7 @@ class WordSearch:
         return sorted(terms, key=lambda term: (term.holding, term.name)), words / entries if entries else 1.0
 
     def _scored(self, terms: list[_Term], required: list[_Term], mean: float, limit: int) -> list[Any]:
-        """The best entries that hold one of the required terms, by all terms."""
+        """The best items that hold one of the required terms, by all terms."""
         parts = [term.scored() for term in terms]
         columns = "id, modality, score, metadata" if self._with_metadata else "id, modality, score"
         # Rounded to single precision before they are compared, as everywhere: what is equal then comes by id.
@@ -248,7 +248,7 @@ def quoted(term: str) -> str:
 
 
 def _rarest(terms: list[_Term]) -> int:
-    """How many of the first terms are held by few entries; at least one."""
+    """How many of the first terms are held by few items; at least one."""
     total, kept = 0, 0
     for term in terms:
         total += term.holding
@@ -259,7 +259,7 @@ def _rarest(terms: list[_Term]) -> int:
 
 
 def _needed(terms: list[_Term], least: float) -> int:
-    """How many of the first terms an entry must hold one of to score as much: the others do not suffice."""
+    """How many of the first terms an item must hold one of to score as much: the others do not suffice."""
     others, needed = 0.0, len(terms)
     while needed > 1 and others + terms[needed - 1].most < least * _ROUNDING:
         needed -= 1
