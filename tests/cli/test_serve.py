@@ -123,3 +123,26 @@ def test_proxies_and_names_reach_the_server(index, monkeypatch):
     plain, told = started
     assert (plain.trust_proxy, plain.allow_hosts) == (None, ("127.0.0.1",))
     assert (told.trust_proxy, told.allow_hosts) == ("10.0.0.0/8", ("127.0.0.1", "photos.example", "other.example"))
+
+
+def test_what_an_operator_sets_reaches_the_server(index, monkeypatch, tmp_path):
+    started = []
+    monkeypatch.setattr(
+        "diptych.serving.process.serve_index", lambda place, settings, host, port: started.append(settings)
+    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    assert CliRunner().invoke(app, ["keys", "add", str(tmp_path / "k.json"), "ann"]).exit_code == 0
+    options = ["--keys", str(tmp_path / "k.json"), "--audit-log", str(tmp_path / "a.jsonl"), "--public-read"]
+    options += ["--snapshots", str(tmp_path / "backups"), "--max-metadata", "2", "--max-items", "9"]
+    outcome = CliRunner().invoke(app, ["serve", str(index), "--port", port, *options, "--query-timeout", "1.5"])
+    assert outcome.exit_code == 0, outcome.output
+    (told,) = started
+    assert told.keys_file == str(tmp_path / "k.json") and told.public_read and told.writable
+    assert told.audit_log == str(tmp_path / "a.jsonl") and told.snapshots == str(tmp_path / "backups")
+    assert (told.max_metadata_bytes, told.max_items, told.query_timeout_s) == (2048, 9, 1.5)
+
+
+def test_a_file_of_keys_that_is_not_there_is_told(diptych, index, tmp_path):
+    ended = diptych("serve", index, "--keys", tmp_path / "none.json")
+    assert ended.status == 2 and "is missing" in ended.err

@@ -73,7 +73,7 @@ def test_an_exported_model_is_indexed_and_served(gallery, torchless, tmp_path) -
     assert info["model"] == {"method": "cdmlmr", "fingerprint": model_fingerprint(gallery / "model")}
     with Searcher.open(index) as ours, Searcher.open(gallery / "index") as theirs:
         assert ours.info()["pipeline"] == theirs.info()["pipeline"]
-        assert ours._current.index.identity == theirs._current.index.identity
+        assert ours._generations.current.index.identity == theirs._generations.current.index.identity
 
 
 def test_an_index_of_the_model_is_served_after_the_export_took_its_place(gallery, torchless, tmp_path) -> None:

@@ -5,11 +5,13 @@ import json
 import shutil
 import sqlite3
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
 
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError, DiptychError
+from diptych.index import ItemLimits
 from diptych.search import NewItem, QueryPart, Searcher, backup_index, restore_backup, verify_index
 from search.gallery import png
 
@@ -138,3 +140,58 @@ def test_damage_is_named_by_the_part_it_is_in(own_index) -> None:
     database.close()
     problems = verify_index(own_index)
     assert {problem.partition(":")[0] for problem in problems} == {"the vectors", "the model", "the probabilities"}
+
+
+def test_backups_under_continuous_writes_hold_all_that_was_acknowledged(own, own_index, tmp_path) -> None:
+    stop, acknowledged = threading.Event(), []
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            kind, value = ("text", "a red wall") if number % 2 else ("image", png("red", f"n{number}"))
+            own.add([NewItem(f"new-{number:04d}", kind, value, {"number": number})])
+            acknowledged.append(number)
+            number += 1
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        moments = []
+        for number in range(3):
+            before = len(acknowledged)
+            moments.append((backup_index(own_index, tmp_path / f"{number}.tar"), before, len(acknowledged)))
+    finally:
+        stop.set()
+        writing.join()
+    assert moments[-1][1] > 0
+    for number, (file, before, after) in enumerate(moments):
+        restore_backup(file, tmp_path / f"restored-{number}")
+        with Searcher.open(tmp_path / f"restored-{number}", writable=True) as restored:
+            found = [hit.id for hit in restored.list(where="id like 'new-%'", limit=1_000)]
+            assert found == [f"new-{place:04d}" for place in range(len(found))]
+            assert before <= len(found) <= after + 1, "all that was acknowledged, and at most one that was on its way"
+            images = [id for place, id in enumerate(found) if place % 2 == 0]
+            assert all(restored.thumbnail(id) and restored.original(id)[1] == "image/png" for id in images)
+            restored.add([NewItem("after", "text", "a red wall", {})])
+
+
+def test_whoever_has_the_index_open_follows_what_is_restored(own, own_index, tmp_path) -> None:
+    own.add([NewItem("kept", "text", "a red wall", {"fresh": 1})])
+    backup_index(own_index, tmp_path / "backup.tar")
+    own.add([NewItem("later", "text", "a red wall", {})])
+    restore_backup(tmp_path / "backup.tar", own_index, overwrite=True)
+    assert own.get("kept") is not None and own.get("later") is None
+    own.add([NewItem("new", "text", "a red wall", {})])
+    assert own.search([QueryPart("text", "red")], where="fresh = 1").hits[0].id == "kept"
+    with Searcher.open(own_index) as again:
+        assert again.get("new") is not None and again.get("later") is None
+
+
+def test_an_operators_limits_hold(own_index) -> None:
+    with Searcher.open(own_index) as searcher:
+        count = searcher.count()
+    with Searcher.open(own_index, writable=True, limits=ItemLimits(items=count + 1), time_limit_s=5) as searcher:
+        assert searcher.add([NewItem("one", "text", "a red wall", {})]) == 1
+        with pytest.raises(DiptychError, match=f"{count + 1:,}"):
+            searcher.add([NewItem("two", "text", "a red wall", {})])
+        assert searcher.get("two") is None and searcher.add([NewItem("one", "text", "red", {})], replace=True) == 1

@@ -61,9 +61,9 @@ def test_a_long_text_is_embedded_as_it_was_given(own_index, rebuild) -> None:
         assert len(searcher.get("long").metadata["text"]) < len(LONG)
     rebuild()
     with Searcher.open(own_index, writable=True) as searcher:
-        kept = searcher._current.index.get(["long"])[0].vector
+        kept = searcher._generations.current.index.get(["long"])[0].vector
         searcher.add([NewItem("long", "text", LONG, {})], replace=True)
-        assert (searcher._current.index.get(["long"])[0].vector == kept).all()
+        assert (searcher._generations.current.index.get(["long"])[0].vector == kept).all()
 
 
 def test_changes_can_be_discarded(own_index, rebuild) -> None:

@@ -155,6 +155,12 @@ class FakeSearcher(SearchBackend):
             found.append({"id": hit.id, "modality": hit.modality, "label": label, "x": x, "y": y})
         return found
 
+    def backup(self, target: str | Path) -> Path:
+        written = Path(target)
+        written.parent.mkdir(exist_ok=True)
+        written.write_bytes(b"everything")
+        return written
+
     def close(self) -> None:
         self.closed = True
         self.index.close()

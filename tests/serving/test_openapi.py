@@ -38,6 +38,8 @@ def test_every_address_is_described(document) -> None:
         ("GET", "/v1/media/{id}"),
         ("GET", "/v1/projection"),
         ("GET", "/v1/info"),
+        ("GET", "/v1/snapshots"),
+        ("POST", "/v1/snapshots"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
         ("GET", "/metrics"),

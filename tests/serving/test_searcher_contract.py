@@ -59,7 +59,7 @@ def test_every_method_takes_what_the_protocol_says(name) -> None:
 
 
 def test_the_protocol_has_what_the_server_calls() -> None:
-    assert typing.get_type_hints(SearchBackend.answer_many) and len(METHODS) == 11
+    assert typing.get_type_hints(SearchBackend.answer_many) and len(METHODS) == 12
 
 
 def test_text_finds_items_best_first_each_once(searcher) -> None:
@@ -133,3 +133,8 @@ def test_info_and_projection_speak_of_the_same_entries(searcher) -> None:
     assert info["entries"] == len(points) == sum(info["modalities"].values())
     assert set(points[0]) == {"id", "modality", "label", "x", "y"}
     assert info["items"] * 2 == info["entries"]
+
+
+def test_a_backup_is_a_file(searcher, tmp_path) -> None:
+    written = searcher.backup(tmp_path / "backups" / "now.tar")
+    assert written == tmp_path / "backups" / "now.tar" and written.stat().st_size

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,6 +36,26 @@ def serve(
             help="Key for requests that change the index; refused without.",
         ),
     ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option("--keys", metavar="FILE", help="File of named keys, made by `diptych keys`; then all need one."),
+    ] = None,
+    public_read: Annotated[
+        bool, typer.Option("--public-read", help="Let anybody search although there is a file of keys.")
+    ] = False,
+    audit_log: Annotated[
+        Path | None,
+        typer.Option("--audit-log", metavar="FILE", help="File to append every change to, as JSON lines."),
+    ] = None,
+    snapshots: Annotated[
+        Path | None, typer.Option("--snapshots", metavar="DIR", help="Folder for backups asked for over HTTP.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate chain (PEM), to serve HTTPS.")
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="Private key of the certificate (PEM).")
+    ] = None,
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="N", help="Sustained requests per second allowed to one client.")
     ] = None,
@@ -44,6 +65,15 @@ def serve(
     max_pixels: Annotated[
         int, typer.Option("--max-pixels", min=1, help="Largest accepted image in pixels.")
     ] = 50_000_000,
+    max_metadata: Annotated[
+        float, typer.Option("--max-metadata", metavar="KB", help="Largest metadata of one item, as JSON.")
+    ] = 64.0,
+    max_items: Annotated[
+        int | None, typer.Option("--max-items", min=1, help="Largest number of entries in the index.")
+    ] = None,
+    query_timeout: Annotated[
+        float, typer.Option("--query-timeout", metavar="S", help="Seconds after which a query is cancelled.")
+    ] = 30.0,
     trust_proxy: Annotated[
         str | None,
         typer.Option(
@@ -83,6 +113,15 @@ def serve(
         rate_per_second=rate,
         max_upload_bytes=int(max_upload * 2**20),
         max_pixels=max_pixels,
+        max_metadata_bytes=int(max_metadata * 2**10),
+        max_items=max_items,
+        query_timeout_s=query_timeout,
+        keys_file=_path(keys),
+        public_read=public_read,
+        audit_log=_path(audit_log),
+        snapshots=_path(snapshots),
+        tls_cert=_path(tls_cert),
+        tls_key=_path(tls_key),
         trust_proxy=trust_proxy,
         allow_hosts=(host, *(allow_host or ())),
         shutdown_s=shutdown,
@@ -90,12 +129,19 @@ def serve(
     )
     if url is not None:
         os.environ[URL_VARIABLE] = url  # for the workers too
-    check_place(index, host, port)
+    check_place(index, settings, host, port)
     messages = Console(stderr=True)
-    say(messages, f"serving {index} at {shown_address(host, port)} (stop with Ctrl-C)")
-    if not _is_loopback(host) and read_key is None:
-        say(messages, "anybody who can reach this machine may search; set --read-key to require a key.")
+    address = shown_address(host, port)
+    if tls_cert is not None:
+        address = address.replace("http://", "https://", 1)
+    say(messages, f"serving {index} at {address} (stop with Ctrl-C)")
+    if not _is_loopback(host) and read_key is None and (keys is None or public_read):
+        say(messages, "anybody who can reach this machine may search; set --read-key or --keys to require a key.")
     serve_index(index, settings, host, port)
+
+
+def _path(given: Path | None) -> str | None:
+    return None if given is None else str(given.absolute())
 
 
 def _is_loopback(host: str) -> bool:

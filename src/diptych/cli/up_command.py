@@ -202,6 +202,6 @@ def _open(address: str) -> None:
 def _check_packages() -> None:
     """Name missing packages before minutes of work rather than after them."""
     try:
-        import diptych.serving  # noqa: F401
+        import diptych.serving.app  # noqa: F401
     except ImportError as error:
         raise ConfigError(f'serving needs {error.name}; run `pip install "diptych[serve,search,images]"`.') from None

@@ -12,7 +12,7 @@ from diptych.index import Hits
 from diptych.index.words import matched_words
 from diptych.search.calibration import Calibration
 from diptych.search.documents import DocumentPages, Page
-from diptych.search.entries import document_of
+from diptych.search.entries import MetadataKeys, document_of
 from diptych.search.hits import Answer, Hit, Why, public
 from diptych.search.listing import Lister
 from diptych.search.query import Direction, Mode, Query, directions
@@ -31,6 +31,7 @@ class Answerer:
         modalities: what there is to search.
         suggester: what can be said of typed words.
         count_documents: how many documents the index holds; None if unknown.
+        keys: what can be conditioned on; None if any key is fine.
     """
 
     lister: Lister
@@ -39,9 +40,16 @@ class Answerer:
     modalities: tuple[str, ...]
     suggester: Suggester
     count_documents: Callable[[], int | None] = lambda: None
+    keys: MetadataKeys | None = None
 
     def answer_many(self, queries: Sequence[Query]) -> list[Answer | DiptychError]:
         """Answer queries of different people together: an answer or an error for each."""
+        problem = (lambda where: None) if self.keys is None else self.keys.problem
+        wrong = {place: error for place, query in enumerate(queries) if (error := problem(query.where))}
+        answers = iter(self._answered([query for place, query in enumerate(queries) if place not in wrong]))
+        return [wrong[place] if place in wrong else next(answers) for place in range(len(queries))]
+
+    def _answered(self, queries: Sequence[Query]) -> list[Answer | DiptychError]:
         started = time.perf_counter()
         queries = [self._with_purpose(query) for query in queries]
         texts = self.lister.texts
@@ -83,7 +91,7 @@ class Answerer:
             if (answer.nothing_close or not kept) and self.suggester.is_misspelled(words, answer.did_you_mean):
                 again[place] = replace(query, parts=(replace(part, value=answer.did_you_mean),), correct=False)
         better = list(answers)
-        for place, found in zip(again, self.answer_many(list(again.values())) if again else [], strict=True):
+        for place, found in zip(again, self._answered(list(again.values())) if again else [], strict=True):
             typed = answers[place]
             if isinstance(found, Answer) and isinstance(typed, Answer) and not found.nothing_close:
                 seconds = typed.seconds + found.seconds

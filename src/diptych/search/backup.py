@@ -21,6 +21,7 @@ from diptych.index import Index
 from diptych.index.registry import restore_index as restore_engine
 from diptych.methods.model_folder import model_problems
 from diptych.search.calibration import read_calibration
+from diptych.search.entries import FILE as KEYS_FILE
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
     MEDIA_FOLDER,
@@ -37,7 +38,7 @@ from diptych.search.texts import TextsPlan
 
 _HEAD, _FORMAT, _FORMAT_VERSION = "backup.json", "diptych-backup", 1
 _VECTORS, _TEXTS = "engine/vectors", "engine/texts"
-_FILES = (DESCRIPTION_FILE, CALIBRATION_FILE, "projection.json", "projection.npy")
+_FILES = (DESCRIPTION_FILE, CALIBRATION_FILE, KEYS_FILE, "projection.json", "projection.npy")
 _LARGEST_HEAD = 16 * 2**20
 
 
@@ -108,6 +109,8 @@ def restore_backup(file: str | Path, folder: str | Path, *, overwrite: bool = Fa
     source, target = Path(file), Path(folder)
     check_target(target, overwrite=overwrite)
     with ExitStack() as folders:
+        if (target / DESCRIPTION_FILE).is_file():
+            folders.enter_context(write_lock(target))  # what is written meanwhile goes into what is restored
         temporary = folders.enter_context(atomic_folder(target, overwrite=overwrite))
         work = folders.enter_context(tempfile.TemporaryDirectory(dir=temporary.parent))
         copies = Path(work) / "copies"

@@ -20,7 +20,7 @@ from diptych.methods.purposes import Purpose
 from diptych.search.calibration import Calibration, write_calibration
 from diptych.search.calibrator import calibrate
 from diptych.search.entries import describe_dataset, describe_items, entry_id, media_names
-from diptych.search.generation import take_over_changes
+from diptych.search.handover import take_over_changes
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
     MEDIA_FOLDER,

@@ -1,22 +1,16 @@
-"""One generation of an index, opened, and how the next one takes over what was changed in it.
-
-A new index is built beside the old one, which goes on being searched and changed. What was added, replaced or removed
-there is then embedded anew by the new model, in rounds, each taking over what was changed during the one before. The
-last round runs while nobody may write, and ends with the exchange of the folders; so no acknowledged change is lost.
-"""
+"""One generation of an index, opened: everything in its folder, until another folder takes its place."""
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeVar
 
-from diptych._core.errors import DataError, DiptychError
+from diptych._core.errors import BackendUnavailableError, ConfigError, DiptychError
 from diptych._core.files import interpreting
-from diptych._core.progress import Progress
-from diptych.index import EmbedderId, Index, Item
+from diptych.index import EmbedderId
 from diptych.media import THUMBNAIL_TYPE, content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
@@ -29,18 +23,20 @@ from diptych.search.index_folder import (
     REBUILD,
     Description,
     EngineLocation,
-    WorkFolder,
     generation_of,
     write_lock,
 )
 from diptych.search.index_folder import FILE as DESCRIPTION
 from diptych.search.listing import Lister
-from diptych.search.media_store import Change, MediaStore, Originals, StoredImage
+from diptych.search.media_store import MediaStore, Originals, StoredImage
 from diptych.search.query import MODES
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester, Texts, TextsPlan, open_texts
-from diptych.search.writer import IndexWriter, NewItem
+from diptych.search.writer import IndexWriter
+
+T = TypeVar("T")
+_TRIES = 5
 
 
 class Generation:
@@ -61,7 +57,14 @@ class Generation:
         answerer: answers queries.
     """
 
-    def __init__(self, folder: Path, *, writable: bool = False, url: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        writable: bool = False,
+        url: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         Description.read(folder)  # says so where there is no index
         self.token = generation_of(folder)
         self.folder = folder
@@ -79,7 +82,8 @@ class Generation:
             opened.callback(self.store.close)
             self._originals = Originals(folder, known.sources)
             opened.callback(self._originals.close)
-            self.index = opened.enter_context(location.open(folder, self._embedder, writable=writable))
+            opening = location.open(folder, self._embedder, writable=writable, options=options)
+            self.index = opened.enter_context(opening)
             self.texts = self._open_texts(plan, location, writable=writable)
             if self.texts is not None:
                 opened.enter_context(self.texts.index)
@@ -94,7 +98,7 @@ class Generation:
         self.keys = MetadataKeys(folder, self.index, known.keys)
         lister = Lister(self.index, self.texts, self._embedder, self.spaces)
         self.answerer = Answerer(
-            lister, self.raw, self.calibration, self.model.modalities, self.suggester, self._documents
+            lister, self.raw, self.calibration, self.model.modalities, self.suggester, self._documents, self.keys
         )
         places = {str(folder), str(folder.absolute()), str(folder.resolve())} - {".", ""}
         self._places = re.compile("|".join(map(re.escape, sorted(places, key=len, reverse=True))))
@@ -191,99 +195,84 @@ class Generation:
         return self._originals.read(stored.source, stored.name, stored.hash)
 
 
-_AT_ONCE = 64
-_ROUNDS = 10
-_REMEDY = "build the index with --discard-changes, or remove it from the old one"
+class Generations:
+    """The generations of the index at a path: the one that is open, and those that take its place one after another.
 
-
-def take_over_changes(work: WorkFolder, target: Path, url: str | None, progress: Progress) -> int:
-    """Bring what was changed in an index into the one that is about to replace it; returns how many entries.
-
-    From the last round on, nobody can write until the folders have been exchanged.
+    Attributes:
+        current: the one that is open.
     """
-    with _former(target, url) as former, _opened(work.path, url) as new:
-        taker = _Taker(former, new, progress)
-        for _ in range(_ROUNDS):
-            if len(taker.open_changes()) <= _AT_ONCE:
-                break
-            taker.take()
-        work.until_replaced.enter_context(write_lock(target))
-        taker.take()
-        return taker.taken
 
+    def __init__(self, folder: Path, *, writable: bool, url: str | None, options: Mapping[str, Any]) -> None:
+        self._folder, self._writable = folder, writable
+        self._opened = partial(Generation, folder, writable=writable, url=url, options=options)
+        self._opening = threading.Lock()
+        self._warmed = self._closed = False
+        self.current = self._opened()
 
-@dataclass(frozen=True)
-class _Former:
-    """The index that is replaced, as far as its changes can be read without its model."""
+    def warm(self) -> None:
+        """Load encoders now, and those of every generation to come when it is opened."""
+        self._warmed = True
+        self.current.raw.warm()
 
-    index: Index
-    store: MediaStore
+    def close(self) -> None:
+        """Give back files; closing twice does no harm."""
+        self._closed = True
+        self.current.retire()
 
+    def read(self, look: Callable[[Generation], T]) -> T:
+        """What one generation of the index says; asked again if it was replaced meanwhile."""
+        for _ in range(_TRIES):
+            with self._using() as index:
+                try:
+                    found = look(index)
+                except Exception as error:
+                    if index.is_current:
+                        raise (index.public(error) if isinstance(error, DiptychError) else error) from None
+                    continue
+            if index.is_current:
+                return found
+        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
 
-@dataclass
-class _Taker:
-    """Takes over changes, round by round."""
+    @contextmanager
+    def writing(self) -> Iterator[Generation]:
+        """The generation to change, which nothing replaces meanwhile."""
+        if not self._writable:
+            raise ConfigError("this index is open for reading only; open it for writing to change it.")
+        for _ in range(_TRIES):
+            with write_lock(self._folder), self._using(follow=False) as index:
+                if index.is_current:
+                    try:
+                        yield index
+                    except DiptychError as error:
+                        raise index.public(error) from None
+                    if not index.is_current:
+                        raise BackendUnavailableError("the index was replaced during the change; send it again.")
+                    return
+            self._follow()  # not while the lock is held, for opening an index may take it
+        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
 
-    former: _Former
-    new: Generation
-    progress: Progress
-    taken: int = 0
-    _last: int = 0
-
-    def open_changes(self) -> list[Change]:
-        """What is still to be taken over."""
-        return self.former.store.changes(self._last)
-
-    def take(self) -> None:
-        """Take over everything that was changed by now."""
-        changes = self.open_changes()
-        for start in range(0, len(changes), _AT_ONCE):
-            some = changes[start : start + _AT_ONCE]
-            self._take(some)
-            self.taken, self._last = self.taken + len(some), some[-1].number
-            self.progress("taking over changes", start + len(some), len(changes))
-
-    def _take(self, changes: Sequence[Change]) -> None:
-        """Make entries of the new index what they are in the former one: there with this content, or not there."""
-        found = dict(zip(changes, self.former.index.get([change.id for change in changes]), strict=True))
-        gone = [change.id for change, item in found.items() if item is None]
-        items = [new for change, item in found.items() if item is not None and (new := self._item(change, item))]
-        self.new.writer.remove(gone)
+    @contextmanager
+    def _using(self, *, follow: bool = True) -> Iterator[Generation]:
+        """The generation in force, kept open meanwhile."""
+        if follow and not self.current.is_current:
+            self._follow()
+        index = self.current
+        while not index.enter():
+            if self._closed:
+                raise ConfigError("this index is closed; open it again.")
+            index = self.current
         try:
-            self.new.writer.add(items, replace=True)
-        except DiptychError as error:
-            reason = str(error).rstrip(".")
-            raise DataError(f"a change since the index was built cannot be taken over: {reason}; {_REMEDY}.") from None
-        self.new.keys.note(key for item in items for key in item.metadata)
+            yield index
+        finally:
+            index.leave()
 
-    def _item(self, change: Change, item: Item) -> NewItem | None:
-        """The entry as it was given; None for one of the dataset, whose change was listed and then not made."""
-        metadata = {key: value for key, value in item.metadata.items() if key != "media"}
-        kind: Literal["text", "image"] = "image" if "media" in item.metadata else "text"
-        if kind == "text":
-            return NewItem(item.id, kind, change.text or str(metadata.get("text", "")), metadata)
-        stored = self.former.store.get(item.id, item.metadata["media"])
-        if stored is None or stored.source is not None:
-            return None
-        return NewItem(item.id, kind, stored.original or stored.thumbnail, metadata)
-
-
-@contextmanager
-def _former(folder: Path, url: str | None) -> Iterator[_Former]:
-    known = Description.read(folder)
-    location = EngineLocation.found(known.engine, url if known.place else None, known.place, known.url)
-    store = MediaStore(folder / MEDIA_FOLDER, writable=False)
-    try:
-        with location.open(folder, writable=False) as index:
-            yield _Former(index, store)
-    finally:
-        store.close()
-
-
-@contextmanager
-def _opened(folder: Path, url: str | None) -> Iterator[Generation]:
-    generation = Generation(folder, writable=True, url=url)
-    try:
-        yield generation
-    finally:
-        generation.retire()
+    def _follow(self) -> None:
+        """Open the index that has taken the place of the one that is open."""
+        with self._opening:
+            if self._closed or self.current.token == generation_of(self._folder):
+                return
+            former = self.current
+            self.current = self._opened()
+            former.retire()
+        if self._warmed:
+            self.current.raw.warm()

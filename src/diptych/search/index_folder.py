@@ -263,13 +263,28 @@ class EngineLocation:
         options |= self.options
         return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
 
-    def open(self, folder: Path, embedder: EmbedderId | None = None, *, writable: bool = True) -> Index:
-        """Open the index; one of another embedder is refused, if that is given."""
+    def open(
+        self,
+        folder: Path,
+        embedder: EmbedderId | None = None,
+        *,
+        writable: bool = True,
+        options: Mapping[str, Any] | None = None,
+    ) -> Index:
+        """Open the index; one of another embedder is refused, if that is given.
+
+        Args:
+            folder: where, for an engine in a folder.
+            embedder: of the vectors.
+            writable: whether items may be added and removed.
+            options: of `open_index`, such as `limits` and `time_limit_s`.
+        """
+        given = dict(options or {})
         if self.engine == "local":
-            return open_index(folder, embedder=embedder, read_only=not writable)
+            return open_index(folder, embedder=embedder, read_only=not writable, **given)
         if self.place is None:
             raise DataError(f"{folder} does not say what its index is called in {self.engine}; build it again.")
-        return open_index(self.place, engine=self.engine, embedder=embedder, **self._options())
+        return open_index(self.place, engine=self.engine, embedder=embedder, **self._options(), **given)
 
     @property
     def public_url(self) -> str | None:

@@ -1,19 +1,18 @@
 """Search an index by text, by image, by an item it holds, or by any mixture of these."""
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from diptych._core.errors import BackendUnavailableError, ConfigError, DiptychError
+from diptych._core.errors import DiptychError
+from diptych.index import ItemLimits
 from diptych.methods.purposes import Purpose
+from diptych.search.backup import backup_index
 from diptych.search.calibration import Calibration
-from diptych.search.generation import Generation
+from diptych.search.generation import Generation, Generations
 from diptych.search.hits import Answer, Hit, plain_hits
-from diptych.search.index_folder import generation_of, write_lock
 from diptych.search.query import ImageSource, Mode, Query, QueryPart, query_parts
 from diptych.search.spaces import living_points
 from diptych.search.writer import NewItem
@@ -46,14 +45,19 @@ class Searcher:
     No error of its methods says where files lie, so that strangers may read them.
     """
 
-    def __init__(self, folder: Path, *, writable: bool = False, url: str | None = None) -> None:
-        self._folder, self._writable, self._url = folder, writable, url
-        self._opening = threading.Lock()
-        self._warmed = self._closed = False
-        self._current = Generation(folder, writable=writable, url=url)
+    def __init__(self, generations: Generations) -> None:
+        self._generations = generations
 
     @classmethod
-    def open(cls, place: str | Path, *, writable: bool = False, url: str | None = None) -> "Searcher":
+    def open(
+        cls,
+        place: str | Path,
+        *,
+        writable: bool = False,
+        url: str | None = None,
+        limits: ItemLimits | None = None,
+        time_limit_s: float | None = None,
+    ) -> "Searcher":
         """Open the folder that `diptych index` made.
 
         Args:
@@ -61,36 +65,39 @@ class Searcher:
             writable: whether items may be added and removed.
             url: the address of the engine's server, if it has one; else that in the environment variable
                 DIPTYCH_ENGINE_URL, or the one it was built with, without its password.
+            limits: what may be added.
+            time_limit_s: how long a query may take in the engine; the engine's own limit by default.
 
         Raises:
             DataError: when it is none, or the model in it is not the one that made its vectors.
         """
-        return cls(Path(place), writable=writable, url=url)
+        given = {"limits": limits, "time_limit_s": time_limit_s}
+        options = {name: value for name, value in given.items() if value is not None}
+        return cls(Generations(Path(place), writable=writable, url=url, options=options))
 
     @property
     def modalities(self) -> tuple[str, ...]:
         """What can be searched."""
-        return self._current.model.modalities
+        return self._generations.current.model.modalities
 
     @property
     def purposes(self) -> tuple[Purpose, ...]:
         """What a query may look for; empty where the index has a single space."""
-        return self._current.spaces.purposes
+        return self._generations.current.spaces.purposes
 
     @property
     def calibration(self) -> Calibration:
         """How cosines become probabilities, and how well they do on test items."""
-        return self._current.calibration
+        return self._generations.current.calibration
 
     @property
     def generation(self) -> object:
         """Differs once another index has taken the place of this one."""
-        return self._current.token
+        return self._generations.current.token
 
     def warm(self) -> None:
         """Load encoders now rather than at the first query."""
-        self._warmed = True
-        self._current.raw.warm()
+        self._generations.warm()
 
     def search(
         self,
@@ -139,17 +146,14 @@ class Searcher:
         """Answer queries of different people together: an answer or an error for each."""
 
         def answered(index: Generation) -> _List[Answer | DiptychError]:
-            wrong = {place: error for place, query in enumerate(queries) if (error := index.keys.problem(query.where))}
-            rest = [query for place, query in enumerate(queries) if place not in wrong]
-            answers = iter(index.answerer.answer_many(rest))
-            found = [wrong[place] if place in wrong else next(answers) for place in range(len(queries))]
+            found = index.answerer.answer_many(queries)
             return [index.public(one) if isinstance(one, DiptychError) else one for one in found]
 
-        return self._read(answered)
+        return self._generations.read(answered)
 
     def suggest(self, prefix: str, limit: int = 8) -> _List[str]:
         """How a typed query may go on: labels, short texts and words of the index that begin so."""
-        return self._read(lambda index: index.suggester.suggest(prefix, limit))
+        return self._generations.read(lambda index: index.suggester.suggest(prefix, limit))
 
     def get(self, id: str) -> Hit | None:
         """One item, with score 1; None if there is none."""
@@ -158,7 +162,7 @@ class Searcher:
             item = index.index.get([id])[0]
             return None if item is None else plain_hits(index.index, [item], index.model.modalities)[0]
 
-        return self._read(found)
+        return self._generations.read(found)
 
     def list(
         self, *, where: str | None = None, modality: str | None = None, after: str = "", limit: int = 100
@@ -170,11 +174,11 @@ class Searcher:
             items = [item for item in index.index.get(ids) if item is not None]
             return plain_hits(index.index, items, index.model.modalities)
 
-        return self._read(page)
+        return self._generations.read(page)
 
     def count(self, *, where: str | None = None, modality: str | None = None) -> int:
         """How many items there are, or how many meet a condition."""
-        return self._read(lambda index: index.index.count(where=where, modality=modality))
+        return self._generations.read(lambda index: index.index.count(where=where, modality=modality))
 
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
         """Embed and add texts and images, all or none.
@@ -183,23 +187,23 @@ class Searcher:
             items: what to add.
             replace: whether an item of the same id is replaced; else it is an error.
         """
-        with self._writing() as index:
+        with self._generations.writing() as index:
             done = index.writer.add(items, replace=replace)
             index.keys.note(key for item in items for key in item.metadata)
         return done
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove items; ids that are not there are passed over. Returns how many were there."""
-        with self._writing() as index:
+        with self._generations.writing() as index:
             return index.writer.remove(ids)
 
     def info(self) -> dict[str, Any]:
         """What the index is: modalities are counted now, classes and splits were counted when it was built."""
-        return self._read(lambda index: index.info())
+        return self._generations.read(Generation.info)
 
     def thumbnail(self, id: str) -> bytes | None:
         """A small WebP image of an item; None if the item is not in the index or has none."""
-        return self._read(lambda index: index.thumbnail(id))
+        return self._generations.read(lambda index: index.thumbnail(id))
 
     def original(self, id: str) -> tuple[bytes, str] | None:
         """An item's image as it was indexed, and its media type; None if it has none.
@@ -207,16 +211,19 @@ class Searcher:
         Where the original is gone or has changed since, as in an index that was copied without its images, it is the
         thumbnail.
         """
-        return self._read(lambda index: index.original(id))
+        return self._generations.read(lambda index: index.original(id))
 
     def projection(self) -> _List[dict[str, Any]] | None:
         """Where the items stood in two dimensions when the index was built; those removed since are left out."""
-        return self._read(lambda index: living_points(index.folder, index.index))
+        return self._generations.read(lambda index: living_points(index.folder, index.index))
+
+    def backup(self, target: str | Path) -> Path:
+        """Write the index into one file, as it is at one moment; `diptych.search.restore_backup` makes one of it."""
+        return backup_index(self._generations.current.folder, target)
 
     def close(self) -> None:
         """Give back files; closing twice does no harm."""
-        self._closed = True
-        self._current.retire()
+        self._generations.close()
 
     def __enter__(self) -> Self:
         return self
@@ -230,61 +237,3 @@ class Searcher:
             if isinstance(answer, DiptychError):
                 raise answer
         return [answer for answer in answers if isinstance(answer, Answer)]
-
-    def _read(self, look: Callable[[Generation], T]) -> T:
-        """What one generation of the index says; asked again if it was replaced meanwhile."""
-        for _ in range(_TRIES):
-            with self._using() as index:
-                try:
-                    found = look(index)
-                except Exception as error:
-                    if index.is_current:
-                        raise (index.public(error) if isinstance(error, DiptychError) else error) from None
-                    continue
-            if index.is_current:
-                return found
-        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
-
-    @contextmanager
-    def _writing(self) -> Iterator[Generation]:
-        """The generation to change, which nothing replaces meanwhile."""
-        if not self._writable:
-            raise ConfigError("this index is open for reading only; open it for writing to change it.")
-        for _ in range(_TRIES):
-            with write_lock(self._folder), self._using(follow=False) as index:
-                if index.is_current:
-                    try:
-                        yield index
-                    except DiptychError as error:
-                        raise index.public(error) from None
-                    if not index.is_current:
-                        raise BackendUnavailableError("the index was replaced during the change; send it again.")
-                    return
-            self._follow()  # not while the lock is held, for opening an index may take it
-        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
-
-    @contextmanager
-    def _using(self, *, follow: bool = True) -> Iterator[Generation]:
-        """The generation in force, kept open meanwhile."""
-        if follow and not self._current.is_current:
-            self._follow()
-        index = self._current
-        while not index.enter():
-            if self._closed:
-                raise ConfigError("this index is closed; open it again.")
-            index = self._current
-        try:
-            yield index
-        finally:
-            index.leave()
-
-    def _follow(self) -> None:
-        """Open the index that has taken the place of the one that is open."""
-        with self._opening:
-            if self._closed or self._current.token == generation_of(self._folder):
-                return
-            former = self._current
-            self._current = Generation(self._folder, writable=self._writable, url=self._url)
-            former.retire()
-        if self._warmed:
-            self._current.raw.warm()

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -12,7 +13,7 @@ from diptych.serving.middleware import BodyLimitMiddleware, ErrorMiddleware, Hos
 from diptych.serving.openapi import describe
 from diptych.serving.routes import ROUTERS
 from diptych.serving.routes.page import add_page
-from diptych.serving.security import Keys
+from diptych.serving.security import AuditLog, Keys
 from diptych.serving.service import SearchBackend, SearchService
 from diptych.serving.settings import ServingSettings
 
@@ -25,7 +26,7 @@ def create_app(searcher: SearchBackend, settings: ServingSettings | None = None)
         settings: keys and limits; by default anybody may read and nobody may write.
     """
     settings = settings or ServingSettings()
-    metrics = Metrics()
+    metrics, keys = Metrics(), Keys(settings)
     service = SearchService(searcher, settings, metrics)
 
     @asynccontextmanager
@@ -43,7 +44,8 @@ def create_app(searcher: SearchBackend, settings: ServingSettings | None = None)
         lifespan=lifespan,
     )
     app.state.service, app.state.settings, app.state.metrics = service, settings, metrics
-    app.state.keys, app.state.projection = Keys(settings), None
+    app.state.keys, app.state.projection = keys, None
+    app.state.audit = AuditLog(None if settings.audit_log is None else Path(settings.audit_log))
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     for router in ROUTERS:
         app.include_router(router)
@@ -59,7 +61,7 @@ def create_app(searcher: SearchBackend, settings: ServingSettings | None = None)
     )
     if settings.rate_here is not None:
         app.add_middleware(RateLimitMiddleware, rate=settings.rate_here)
-    if settings.read_key is None:
+    if not keys.needed:
         app.add_middleware(HostMiddleware, names=settings.allow_hosts)
     app.add_middleware(ErrorMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=metrics)

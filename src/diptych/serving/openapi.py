@@ -50,7 +50,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "A key is missing or wrong.",
-    403: "Writes are off, or the key may not write.",
+    403: "The key does not allow this, or the server does not.",
     404: "There is no such item.",
     408: "The request did not arrive in time.",
     409: "An item of this id is there already.",

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import socket
+import ssl
 import tempfile
 import time
 from collections import OrderedDict
@@ -21,8 +22,10 @@ from uvicorn.server import ServerState
 
 from diptych._core.errors import ConfigError
 from diptych._core.processes import give_memory_back
+from diptych.index import ItemLimits
 from diptych.search import Searcher
 from diptych.serving.app import create_app
+from diptych.serving.keys import read_keys
 from diptych.serving.metrics import TOGETHER
 from diptych.serving.settings import INDEX, SETTINGS, ServingSettings
 
@@ -90,6 +93,8 @@ def server_options(settings: ServingSettings) -> dict[str, Any]:
         "backlog": backlog(),
         "proxy_headers": settings.trust_proxy is not None,
         "forwarded_allow_ips": settings.trust_proxy,
+        "ssl_certfile": settings.tls_cert,
+        "ssl_keyfile": settings.tls_key,
     }
 
 
@@ -97,18 +102,37 @@ def app_from_environment() -> FastAPI:
     """The application of one worker."""
     give_memory_back()
     settings = ServingSettings.from_environment(os.environ)
-    searcher = Searcher.open(os.environ[INDEX], writable=settings.write_key is not None)
+    asyncio.constants.SSL_HANDSHAKE_TIMEOUT = settings.header_timeout_s  # type: ignore[attr-defined]  # else a minute
+    searcher = Searcher.open(
+        os.environ[INDEX],
+        writable=settings.writable,
+        limits=ItemLimits(2**20 + settings.max_metadata_bytes, settings.max_items),
+        time_limit_s=settings.query_timeout_s,
+    )
     searcher.warm()
     return create_app(searcher, settings)
 
 
-def check_place(place: Path, host: str, port: int) -> None:
+def check_place(place: Path, settings: ServingSettings, host: str, port: int) -> None:
     """Find out what cannot work before any worker is started.
 
     Raises:
-        DiptychError: when the folder is no index, or nobody can listen at the address.
+        DiptychError: when the folder is no index, nobody can listen at the address, or a file cannot be used.
     """
     Searcher.open(place).close()
+    if settings.keys_file is not None:
+        read_keys(Path(settings.keys_file))
+    if settings.tls_cert is not None:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(settings.tls_cert, settings.tls_key)
+        except (OSError, ssl.SSLError) as error:
+            reason = getattr(error, "reason", None) or error.strerror or error
+            raise ConfigError(f"the certificate and its key cannot be used ({reason}); give PEM files.") from None
+    for path in (settings.audit_log, settings.snapshots):
+        if path is not None and not Path(path).absolute().parent.is_dir():
+            raise ConfigError(f"there is no folder for {path}; make it, or choose another place.")
+    if settings.snapshots is not None:
+        Path(settings.snapshots).mkdir(exist_ok=True)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()

@@ -1,18 +1,27 @@
 """Who may read, who may write, and how often: keys, and buckets of tokens that fill at a steady rate."""
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
+import json
+import logging
 import math
+import os
+import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from fastapi import Request, Security
 from fastapi.security import HTTPBearer
 
 from diptych.serving.errors import Problem
+from diptych.serving.keys import Key, Role, WatchedKeys, digest_of
 from diptych.serving.settings import ServingSettings
 
 _MOST_CLIENTS = 10_000
@@ -84,6 +93,8 @@ def client_of(peer: tuple[str, int] | None) -> str:
     return str(ipaddress.ip_network((address, 64), strict=False))
 
 
+log = logging.getLogger("diptych.serving")
+
 _SCHEME = "HTTPBearer"
 NEEDS_KEY: dict[str, Any] = {"security": [{_SCHEME: []}]}
 """What the description says of routes that check a reader by hand."""
@@ -93,63 +104,78 @@ _ASK = {"WWW-Authenticate": 'Bearer realm="diptych"'}
 
 
 class Keys:
-    """The keys of a server, kept as digests: all comparisons take the same time, whatever is compared.
+    """The keys of a server, compared as digests, in the same time whatever is compared.
 
     Wrong keys are counted by client, on every route. Who has tried too many waits a few seconds before the next one is
     looked at, the right one included; requests without a key are not concerned.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        self._read = _digest(settings.read_key)
-        self._write = _digest(settings.write_key)
+        self._workers = settings.workers
+        given: list[tuple[str, Role, str | None]] = [
+            ("--read-key", "read", settings.read_key),
+            ("--write-key", "admin", settings.write_key),
+        ]
+        self._given = tuple(Key(name, role, digest_of(key)) for name, role, key in given if key is not None)
+        self._file = None if settings.keys_file is None else WatchedKeys(Path(settings.keys_file))
+        self._public = settings.read_key is None and (self._file is None or settings.public_read)
         self._guesses = Buckets(1 / (_GUESS_S * settings.workers), _GUESSES / settings.workers)
+        self._rates: dict[tuple[str, float], Buckets] = {}
 
     @property
     def writes(self) -> bool:
         """Whether anybody may write."""
-        return self._write is not None
+        return any(key.allows("write") for key in self._keys())
 
     @property
     def needed(self) -> bool:
         """Whether reading needs a key."""
-        return self._read is not None
+        return not self._public
 
     def check_read(self, given: str | None, client: str = "unknown") -> None:
-        """Refuse a reader who has neither key; where reading is free, a wrong key is still told."""
+        """Refuse a reader who has no key; where reading is free, a wrong key is still told."""
         if given is None:
             if self.needed:
                 raise Problem(401, "key_needed", "this server asks for a key; send it as a bearer token.", _ASK)
             return
-        if self.needed or self.writes:
-            self._roles(given, client)
+        if self.needed or self._file is not None or self._given:
+            self._key(given, client)
 
-    def check_write(self, given: str | None, client: str = "unknown") -> None:
-        """Refuse a writer who does not have the write key."""
-        if not self.writes:
-            raise Problem(403, "writes_off", "writes are off: this server was started without a write key.")
+    def check(self, role: Role, given: str | None, client: str = "unknown") -> Key:
+        """Refuse whoever has no key of a role; returns the key."""
+        if role == "write" and not self.writes:
+            raise Problem(403, "writes_off", "writes are off: this server was started without a key that may write.")
         if given is None:
-            raise Problem(401, "key_needed", "changing items needs the write key; send it as a bearer token.", _ASK)
-        if not self._roles(given, client)[1]:
-            raise Problem(403, "key_cannot_write", "this is the read key; changing items needs the write key.")
+            raise Problem(401, "key_needed", f"this needs a key with the role {role}; send it as a bearer token.", _ASK)
+        key = self._key(given, client)
+        if not key.allows(role):
+            sentence = f"this key has the role {key.role}, and the role {role} is needed."
+            raise Problem(403, "key_cannot_write" if role == "write" else "key_not_allowed", sentence)
+        return key
 
-    def _roles(self, given: str, client: str) -> tuple[bool, bool]:
-        """Whether a key may read and whether it may write; a key that may neither is a wrong guess."""
+    def _key(self, given: str, client: str) -> Key:
+        """The key that was sent; one that nobody has is a wrong guess."""
         wait = self._guesses.wait(client)
         if wait:
             raise too_often(wait, "too many wrong keys from your address")
-        reads, writes = self._matches(given)
-        if not (reads or writes):
+        digest = hashlib.sha256(given.encode("latin-1", "replace")).hexdigest()  # as headers are decoded
+        found = [key for key in self._keys() if hmac.compare_digest(digest, key.digest)]
+        if not found:
             self._guesses.take(client)
             raise Problem(401, "key_wrong", "this key is not one of this server's.", _ASK)
-        return reads, writes
+        if found[0].rate is not None:
+            self._count(found[0].name, found[0].rate)
+        return found[0]
 
-    def _matches(self, given: str) -> tuple[bool, bool]:
-        digest = hashlib.sha256(given.encode("latin-1", "replace")).digest()  # as headers are decoded
-        return hmac.compare_digest(digest, self._read or b""), hmac.compare_digest(digest, self._write or b"")
+    def _count(self, name: str, rate: float) -> None:
+        """Count a request of a key whose requests are limited; the workers of a server share its rate."""
+        buckets = self._rates.setdefault((name, rate), Buckets(rate / self._workers))
+        wait = buckets.take(name)
+        if wait:
+            raise too_often(wait, "too many requests with this key")
 
-
-def _digest(key: str | None) -> bytes | None:
-    return None if key is None else hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+    def _keys(self) -> tuple[Key, ...]:
+        return self._given if self._file is None else self._given + self._file()
 
 
 def keys_of(request: Request) -> Keys:
@@ -172,20 +198,63 @@ def check_reader(request: Request) -> None:
 class _Bearer(HTTPBearer):
     """The scheme as the description of the interface has it."""
 
-    def __init__(self) -> None:
-        description = "The read key or the write key of this server."
-        super().__init__(auto_error=False, scheme_name=_SCHEME, description=description)
+    def __init__(self, role: Role) -> None:
+        super().__init__(auto_error=False, scheme_name=_SCHEME, description="A key of this server.")
+        self._role = role
 
-
-class _MayRead(_Bearer):
     async def __call__(self, request: Request) -> None:  # type: ignore[override]
-        check_reader(request)
+        if self._role == "read":
+            check_reader(request)
+            return
+        client = client_of(request.scope.get("client"))
+        request.state.key = keys_of(request).check(self._role, key_in(request), client).name
 
 
-class _MayWrite(_Bearer):
-    async def __call__(self, request: Request) -> None:  # type: ignore[override]
-        keys_of(request).check_write(key_in(request), client_of(request.scope.get("client")))
+MAY_READ, MAY_WRITE, MAY_ADMINISTER = Security(_Bearer("read")), Security(_Bearer("write")), Security(_Bearer("admin"))
+"""Dependencies that let pass whoever may search, change items, and make backups."""
 
 
-MAY_READ, MAY_WRITE = Security(_MayRead()), Security(_MayWrite())
-"""Dependencies that let pass whoever may search, and whoever may change items."""
+class AuditLog:
+    """A file of JSON lines that says who changed what: a line before each change, another if it then fails.
+
+    So every change that was made is in it, whatever happens to the server. The file may be moved away at any time.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    @asynccontextmanager
+    async def noting(self, request: Request, action: str, ids: Sequence[str]) -> AsyncIterator[None]:
+        """Write that a change is asked for, and, if the block fails, that it was not made."""
+        if self._path is None:
+            yield
+            return
+        number = secrets.token_hex(8)
+        who = {"key": request.state.key, "client": client_of(request.scope.get("client"))}
+        await asyncio.to_thread(self._append, {"request": number, **who, "action": action, "ids": list(ids)})
+        try:
+            yield
+        except Exception as error:  # not that the client has gone: what was begun is finished
+            failed = error.code if isinstance(error, Problem) else type(error).__name__
+            await asyncio.to_thread(self._append, {"request": number, "failed": failed})
+            raise
+
+    def _append(self, facts: dict[str, Any]) -> None:
+        assert self._path is not None
+        line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds")} | facts, ensure_ascii=False)
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(descriptor, f"{line}\n".encode("utf-8", "replace"))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            log.error("the audit log cannot be written: %s", error)
+            raise Problem(503, "no_audit", "the audit log cannot be written, so nothing was changed.") from None
+
+
+def audit_of(request: Request) -> AuditLog:
+    """The audit log of the application that a request came to."""
+    audit: AuditLog = request.app.state.audit
+    return audit

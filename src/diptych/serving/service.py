@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, DiptychError
@@ -28,9 +29,7 @@ list_ = list
 Question = TypeVar("Question")
 Reply = TypeVar("Reply")
 Batch = list[tuple[Question, asyncio.Future[Reply]]]
-_INFO_S = 2.0
-_READY_S = 3.0
-_READERS = 4
+_INFO_S, _READY_S, _READERS = 2.0, 3.0, 4
 _PIXELS_TOGETHER = 24_000_000
 """Decoded images that are held at one time, as large as those of one query at most."""
 _MOST_SUGGESTIONS_WAITING = 64
@@ -141,6 +140,9 @@ class SearchBackend(Protocol):
     def projection(self) -> list_[dict[str, Any]] | None:
         """The positions of the entries in two dimensions."""
 
+    def backup(self, target: str | Path) -> Path:
+        """Write the index into one file."""
+
     def close(self) -> None:
         """Give back files."""
 
@@ -161,6 +163,7 @@ class SearchService:
         self._suggesting = ThreadPoolExecutor(1, "diptych-suggest")
         self._checking = ThreadPoolExecutor(1, "diptych-ready")
         self._check: asyncio.Future[Any] | None = None
+        self._backing_up = asyncio.Lock()
         self._suggestions_waiting = 0
         lane = partial(
             Batcher[Query, Answer],
@@ -230,6 +233,13 @@ class SearchService:
         count = await self._in(self._images, partial(self._searcher.remove, ids))
         self._changed("removed", count)
         return count
+
+    async def backup(self, target: Path) -> Path:
+        """Write the index into a file, one at a time; whoever asks meanwhile is told to come back."""
+        if self._backing_up.locked():
+            raise Problem(503, "busy", "a backup is being written; try again when it is done.", {"Retry-After": "10"})
+        async with self._backing_up:
+            return await asyncio.to_thread(self._searcher.backup, target)
 
     @property
     def version(self) -> object:

@@ -21,6 +21,12 @@ class ServingSettings:
     Attributes:
         read_key: needed to search; without one anybody may.
         write_key: needed to change items; without one nobody may.
+        keys_file: a file that `diptych keys` wrote, with more keys; then reading needs one.
+        public_read: whether anybody may read although there is a file of keys.
+        audit_log: a file to which every change is written, as JSON lines; None for none.
+        snapshots: a folder for the backups that are asked for; None for none.
+        tls_cert: a file with the certificate chain, for HTTPS.
+        tls_key: a file with its private key.
         rate_per_second: requests that one client may make in a second for long; None for as many as it likes.
         max_upload_bytes: of one image.
         max_pixels: of one image, as its header claims.
@@ -28,6 +34,8 @@ class ServingSettings:
         max_json_bytes: of a request's body that is not a form, images in base64 and all.
         max_uploads_bytes: of the bodies of all requests that are held at one time; more are told to come back.
         max_metadata_bytes: of one item's metadata, as JSON.
+        max_items: entries in the index; None for any number.
+        query_timeout_s: that a query may take in the engine before it is cancelled.
         max_results: that one request may ask for.
         max_batch: queries that are embedded together.
         max_waiting: queries that may wait at once; more are told to come back.
@@ -44,6 +52,12 @@ class ServingSettings:
 
     read_key: str | None = field(default=None, repr=False)
     write_key: str | None = field(default=None, repr=False)
+    keys_file: str | None = None
+    public_read: bool = False
+    audit_log: str | None = None
+    snapshots: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
     rate_per_second: float | None = None
     max_upload_bytes: int = 20 * 2**20
     max_pixels: int = 50_000_000
@@ -51,6 +65,8 @@ class ServingSettings:
     max_json_bytes: int = 8 * 2**20
     max_uploads_bytes: int = 48 * 2**20
     max_metadata_bytes: int = 2**16
+    max_items: int | None = None
+    query_timeout_s: float = 30.0
     max_results: int = 200
     max_batch: int = 32
     max_waiting: int = 512
@@ -70,6 +86,8 @@ class ServingSettings:
             "max_json_bytes",
             "max_uploads_bytes",
             "max_metadata_bytes",
+            "max_items",
+            "query_timeout_s",
             "max_results",
             "max_batch",
             "max_waiting",
@@ -79,7 +97,7 @@ class ServingSettings:
             "shutdown_s",
             "workers",
         ):
-            if getattr(self, name) <= 0:
+            if getattr(self, name) is not None and getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; give a positive number.")
         if self.rate_per_second is not None and not self.rate_per_second > 0:
             raise ConfigError(f"the rate is {self.rate_per_second}; give requests per second above 0, or none.")
@@ -88,6 +106,13 @@ class ServingSettings:
                 raise ConfigError(f"the {name.replace('_', ' ')} is empty; give a long one, or none.")
         if self.read_key is not None and self.read_key == self.write_key:
             raise ConfigError("the read key and the write key are the same; whoever may search could change items.")
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigError("HTTPS needs both --tls-cert and --tls-key; give the other one, too.")
+
+    @property
+    def writable(self) -> bool:
+        """Whether there may be keys that allow to write."""
+        return self.write_key is not None or self.keys_file is not None
 
     @property
     def max_body_bytes(self) -> int:

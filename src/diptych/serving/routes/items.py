@@ -24,7 +24,7 @@ from diptych.serving.schemas import (
     Strict,
     Where,
 )
-from diptych.serving.security import MAY_READ, MAY_WRITE
+from diptych.serving.security import MAY_READ, MAY_WRITE, audit_of
 
 router = APIRouter(prefix="/v1/items", tags=["items"])
 _reads, _writes = [MAY_READ], [MAY_WRITE]
@@ -60,7 +60,8 @@ async def add_items(request: Request) -> Changed:
     service = service_of(request)
     items, replace = await items_in(request, settings_of(request))
     try:
-        return Changed(count=await service.add(items, replace=replace))
+        async with audit_of(request).noting(request, "replace" if replace else "add", [item.id for item in items]):
+            return Changed(count=await service.add(items, replace=replace))
     except DataError as error:
         for item in items if not replace else ():
             if await service.read(lambda searcher, id=item.id: searcher.get(id)) is not None:  # type: ignore[misc]
@@ -86,13 +87,15 @@ async def get_item(id: ItemId, request: Request) -> ItemOut:
 async def put_item(id: ItemId, request: Request) -> Changed:
     """Give an item this content, whether it is there already or not."""
     item = await item_in(request, id, settings_of(request))
-    return Changed(count=await service_of(request).add([item], replace=True))
+    async with audit_of(request).noting(request, "replace", [id]):
+        return Changed(count=await service_of(request).add([item], replace=True))
 
 
 @router.delete("/{id:path}", responses=errors(403, 404), dependencies=_writes)
 async def delete_item(id: ItemId, request: Request) -> Changed:
     """Delete an item."""
-    count = await service_of(request).remove([id])
+    async with audit_of(request).noting(request, "remove", [id]):
+        count = await service_of(request).remove([id])
     if not count:
         raise not_found(id)
     return Changed(count=count)

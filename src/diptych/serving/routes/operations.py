@@ -1,18 +1,37 @@
-"""Is the server alive, is it ready, and what has it done?"""
+"""What an operator asks: is the server alive, is it ready, what has it done, and backups of the index."""
 
-from typing import Any
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from diptych.serving.errors import Problem
 from diptych.serving.metrics import Metrics
-from diptych.serving.openapi import errors, service_of
+from diptych.serving.openapi import errors, service_of, settings_of
 from diptych.serving.schemas import Condition, ErrorBody
-from diptych.serving.security import MAY_READ
+from diptych.serving.security import MAY_ADMINISTER, MAY_READ, audit_of
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["operations"])
 _FAILS: dict[int | str, dict[str, Any]] = {503: {"model": ErrorBody, "description": "Not ready."}}
+_ENDING = ".tar"
+
+
+class Snapshot(BaseModel):
+    """A backup of the index, in the folder for them on the server; `diptych restore` makes an index of it."""
+
+    name: str
+    bytes: int
+    created: Annotated[str, Field(description="When it was complete, in UTC.")]
+
+
+class SnapshotList(BaseModel):
+    """The backups there are, the oldest first."""
+
+    snapshots: list[Snapshot]
 
 
 @router.get("/healthz")
@@ -40,3 +59,32 @@ async def metrics(request: Request) -> Response:
     """Figures for Prometheus."""
     figures: Metrics = request.app.state.metrics
     return Response(figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.post("/v1/snapshots", status_code=201, responses=errors(403), dependencies=[MAY_ADMINISTER])
+async def make_snapshot(request: Request) -> Snapshot:
+    """Write a backup of the index as it is now; searches go on, changes wait for it."""
+    folder = _folder(request)
+    target = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}{_ENDING}"
+    async with audit_of(request).noting(request, "snapshot", [target.name]):
+        return _described(await service_of(request).backup(target))
+
+
+@router.get("/v1/snapshots", responses=errors(403), dependencies=[MAY_ADMINISTER])
+async def list_snapshots(request: Request) -> SnapshotList:
+    """The backups that were written by this address."""
+    written = sorted(path for path in _folder(request).glob(f"*{_ENDING}") if not path.name.startswith("."))
+    return SnapshotList(snapshots=[_described(path) for path in written])
+
+
+def _folder(request: Request) -> Path:
+    folder = settings_of(request).snapshots
+    if folder is None:
+        raise Problem(403, "snapshots_off", "this server has no folder for backups; start it with --snapshots.")
+    return Path(folder)
+
+
+def _described(path: Path) -> Snapshot:
+    known = path.stat()
+    created = datetime.fromtimestamp(known.st_mtime, UTC).isoformat(timespec="seconds")
+    return Snapshot(name=path.name, bytes=known.st_size, created=created)
