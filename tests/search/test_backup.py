@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import tarfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,9 @@ def test_backups_under_continuous_writes_hold_all_that_was_acknowledged(own, own
     try:
         moments = []
         for number in range(3):
+            wanted = len(acknowledged) + 3
+            while len(acknowledged) < wanted and writing.is_alive():
+                time.sleep(0.01)
             before = len(acknowledged)
             moments.append((backup_index(own_index, tmp_path / f"{number}.tar"), before, len(acknowledged)))
     finally:
