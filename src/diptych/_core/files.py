@@ -27,10 +27,22 @@ def default_cache_root() -> Path:
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "diptych"
 
 
-def refuse_existing(target: Path, *, overwrite: bool) -> None:
-    """Raise before any work is done if `target` is there and may not be replaced."""
-    if target.exists() and not overwrite:
+def refuse_existing(target: Path, *, overwrite: bool, only: tuple[str, str] | None = None) -> None:
+    """Raise before any work is done if `target` is there and may not be replaced.
+
+    Args:
+        target: the file or folder.
+        overwrite: whether it may be replaced.
+        only: of folders, the file that marks those that may be replaced and what such a folder is called, such as
+            ("model.json", "a model"); an empty folder always may.
+    """
+    if not target.exists():
+        return
+    if not overwrite:
         raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
+    if only is None or (target / only[0]).is_file() or (target.is_dir() and not any(target.iterdir())):
+        return
+    raise DataError(f"{target} is not {only[1]}, so it is not overwritten; choose another folder.")
 
 
 @contextmanager

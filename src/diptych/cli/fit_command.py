@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from diptych._core.errors import DataError
 from diptych._core.progress import show_seconds
 from diptych.cli.console import say
 from diptych.cli.options import (
@@ -68,6 +67,7 @@ def fit(
     Where only some training pairs have a label, labels are propagated unless --no-propagate is given. Ctrl-C stops the
     fit; finished stages of a network's training are kept, and the same command continues from there.
     """
+    from diptych._core.files import refuse_existing
     from diptych.data import Dataset, Protocol
     from diptych.experiments import Recipe
     from diptych.methods import method_class
@@ -97,7 +97,7 @@ def fit(
     if is_worker(devices):
         _fit(dataset, recipe, out, devices, overwrite)
         return
-    _check_target(out, overwrite)
+    refuse_existing(out, overwrite=overwrite, only=("model.json", "a model"))
     try:
         if devices > 1:
             launch_workers(sys.argv[1:], devices)
@@ -147,14 +147,3 @@ def show_fit_seconds(record: Mapping[str, Any]) -> str:
     reused = float(record.get("reused_seconds", 0.0))
     took = show_seconds(record["fit_seconds"] - reused)
     return f"{took} (what once took {show_seconds(reused)} came from the cache)" if reused else took
-
-
-def _check_target(out: Path, overwrite: bool) -> None:
-    """Refuse before the fit what saving would refuse after it; only a model may be overwritten."""
-    from diptych._core.files import refuse_existing
-
-    refuse_existing(out, overwrite=overwrite)
-    if not out.exists():
-        return
-    if not (out / "model.json").is_file() and not (out.is_dir() and not any(out.iterdir())):
-        raise DataError(f"{out} is not a model, so it is not overwritten; choose another folder.")

@@ -158,12 +158,7 @@ def _strings(values: Iterable[Any]) -> list[str]:
 
 def check_target(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse a folder that is in use, before any work is done; only a dataset may be overwritten."""
-    target = Path(folder)
-    refuse_existing(target, overwrite=overwrite)
-    if not target.exists():
-        return
-    if not (target / "dataset.json").is_file() and not (target.is_dir() and not any(target.iterdir())):
-        raise DataError(f"{target} is not a dataset, so it is not overwritten; choose another folder.")
+    refuse_existing(Path(folder), overwrite=overwrite, only=("dataset.json", "a dataset"))
 
 
 def _items_table(draft: Draft, label_sets: Sequence[Sequence[str]]) -> pa.Table:

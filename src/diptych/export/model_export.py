@@ -11,7 +11,7 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError, DataError
-from diptych._core.files import atomic_folder, read_json, write_json
+from diptych._core.files import atomic_folder, read_json, refuse_existing, write_json
 from diptych._core.progress import Progress, silent
 from diptych._core.state import pack
 from diptych._core.state_folder import versions
@@ -126,17 +126,12 @@ def export_model(
 
 def _check_target(out: Path, model: Path, *, overwrite: bool) -> None:
     """Refuse a folder that is in use, before any work is done; only an export may be overwritten."""
-    if not out.exists():
-        return
-    if not overwrite:
-        raise DataError(f"{out} already exists; choose another folder or pass --overwrite.")
-    if model.resolve().is_relative_to(out.resolve()):
+    refuse_existing(out, overwrite=overwrite)
+    if out.exists() and model.resolve().is_relative_to(out.resolve()):
         raise DataError(f"{out} holds the model that is exported, so it is not overwritten; choose another folder.")
-    if is_exported(out) or (out.is_dir() and not any(out.iterdir())):
-        return
-    if (out / DOCUMENT).is_file():
+    refuse_existing(out, overwrite=overwrite, only=(DOCUMENT, "a model"))
+    if (out / DOCUMENT).is_file() and not is_exported(out):
         raise DataError(f"{out} holds a model that is no export, so it is not overwritten; choose another folder.")
-    raise DataError(f"{out} is not a model, so it is not overwritten; choose another folder.")
 
 
 def _rows(model: Method, dataset: Dataset | None) -> tuple[dict[str, Singles], dict[str, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
-from diptych._core.files import atomic_folder, checked_fields, interpreting, read_json, write_json
+from diptych._core.files import atomic_folder, checked_fields, interpreting, read_json, refuse_existing, write_json
 from diptych._core.locks import file_lock
 from diptych.index import EmbedderId, Identity, Index, create_index, open_index
 from diptych.index.registry import engines_with_words
@@ -201,12 +201,7 @@ def _put_in_place(work: WorkFolder, target: Path, *, overwrite: bool) -> None:
 
 def check_target(target: Path, *, overwrite: bool) -> None:
     """Refuse a folder that is in use, before any work is done; only an index may be overwritten."""
-    if not target.exists():
-        return
-    if not overwrite:
-        raise DataError(f"{target} already exists; choose another folder or pass --overwrite.")
-    if not (target / FILE).is_file() and not (target.is_dir() and not any(target.iterdir())):
-        raise DataError(f"{target} is not an index, so it is not overwritten; choose another folder.")
+    refuse_existing(target, overwrite=overwrite, only=(FILE, "an index"))
 
 
 URL_VARIABLE = "DIPTYCH_ENGINE_URL"
