@@ -1,6 +1,5 @@
 """Backups and snapshots that are made while others write."""
 
-import shutil
 import threading
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
 from diptych._core.locks import file_lock
 from diptych.index import EmbedderId, Identity, Index, create_index, open_index, restore_index
+from diptych.index.local import derived
 
 DIMENSION = 4
 GROUP = 5
@@ -128,17 +128,19 @@ def test_engines_without_backups_say_so(tmp_path):
         restore_index(tmp_path / "x", "y", engine="pgvector")
 
 
-def test_a_change_that_cannot_be_folded_is_still_acknowledged(folder, monkeypatch, caplog):
+def test_a_full_disk_stops_neither_changes_nor_opening(folder, monkeypatch, caplog):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(derived, "write_folded", full)
+    ids = [f"i{n}" for n in range(60)]
     with open_index(folder) as index:
-        ids = [f"i{n}" for n in range(60)]
         index.add(ids, drawn(1, 60), modality="image")
-
-        def full(*args, **kwargs):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(index._view, "fold", full)
-        index._changed = 10_000
-        assert index.delete(ids[:5]) == 5
         assert "No space left" in caplog.text
-        assert index.count() == 55
-    shutil.rmtree(folder)
+        assert index.delete(ids[:5]) == 5
+        with pytest.raises(BackendUnavailableError, match="the disk is full"):
+            index.optimise()
+    caplog.clear()
+    with open_index(folder) as index:
+        assert "No space left" in caplog.text
+        assert index.count() == 55 and len(index.search(drawn(2, 1)[0], 100)[0]) == 55

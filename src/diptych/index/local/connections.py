@@ -6,6 +6,7 @@ has missed nothing that was acknowledged. A writer killed in between leaves it u
 now and then.
 """
 
+import errno
 import mmap
 import sqlite3
 import threading
@@ -195,6 +196,10 @@ def explaining(hook: Callable[Parameters, Result]) -> Callable[Parameters, Resul
             return hook(*args, **kwargs)
         except sqlite3.Error as error:
             raise explained(error, _SUBJECT) from error
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise BackendUnavailableError(f"{_SUBJECT} cannot be used now: the disk is full.") from error
         except UnicodeDecodeError as error:  # SQLite hands out what a damaged file says
             raise damaged("some of its text is no Unicode") from error
 

@@ -80,8 +80,7 @@ class LocalIndex(Index):
     ) -> None:
         if not (folder / database.FILE).is_file():
             raise DataError(f"{folder} is no index; run `diptych index MODEL DATASET --out INDEX` to make one.")
-        self._folder, self._fold_wait_s = folder, fold_wait_s
-        self._time_limit_s = time_limit_s
+        self._folder, self._fold_wait_s, self._time_limit_s = folder, fold_wait_s, time_limit_s
         self._may_fold = auto_fold and not read_only
         self._connections = Connections(folder, read_only=read_only, wait_s=wait_s)
         self._vocabulary = Vocabulary()
@@ -113,7 +112,7 @@ class LocalIndex(Index):
         require_same_items(self._connections.reader().connection, view)
         self._changed = view.unfolded
         if not read_only and (view.damaged or (self._may_fold and view.should_fold(self._settings))):
-            self._fold(wait_s=0)
+            self._try_to_fold()
 
     @property
     def identity(self) -> Identity:
@@ -275,14 +274,17 @@ class LocalIndex(Index):
         return metadata_of(connection, rows, change)
 
     def _acknowledged(self, done: int) -> int:
-        """Fold, if it is time; a failure to do so is no failure of the change, which is safe."""
         self._changed += done
         if self._may_fold and self._settings.too_many_recent(self._changed, self._view.last.folded):
-            try:
-                self._fold(wait_s=0)
-            except (OSError, RuntimeError, sqlite3.Error, DiptychError) as error:
-                _log.warning("The derived files could not be written; searches stay right but slow: %s", error)
+            self._try_to_fold()
         return done
+
+    def _try_to_fold(self) -> None:
+        """Fold; a failure to do so is no failure of a change, which is safe, nor of opening."""
+        try:
+            self._fold(wait_s=0)
+        except (OSError, RuntimeError, sqlite3.Error, DiptychError) as error:
+            _log.warning("The derived files could not be written; searches stay right but slow: %s", error)
 
     def _fold(self, *, wait_s: float) -> None:
         folded = self._view.fold(wait_s=wait_s)
