@@ -91,7 +91,7 @@ def mean_average_precision(
     *,
     memory_budget: int = MEMORY_BUDGET,
 ) -> float:
-    """MAP@K of the labelled queries against the labelled gallery items; the whole ranking when k is None."""
+    """Return MAP@K of the labelled queries against the labelled gallery items; the whole ranking when k is None."""
     scores = evaluate_direction(
         queries,
         gallery,

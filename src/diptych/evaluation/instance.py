@@ -1,4 +1,4 @@
-"""Is an item's own partner found? Recall@k, median rank and mean reciprocal rank.
+"""Score how well an item's own partner is found: recall@k, median rank and mean reciprocal rank.
 
 An item may have several partners, as an image with five captions has; the best-ranked one counts.
 """
@@ -23,7 +23,7 @@ INSTANCE_RANKS = (1, 5, 10)
 
 @dataclass(frozen=True)
 class InstanceScores:
-    """Where every query's best partner stands.
+    """The rank of every query's best partner.
 
     Attributes:
         ranks: the best partner's rank, counted from 1, for each query that has a partner.
@@ -44,7 +44,7 @@ class InstanceScores:
     query_ids: tuple[str, ...] | None = None
 
     def recall(self, k: int) -> float:
-        """The share of queries with a partner among the first k."""
+        """Return the share of queries with a partner among the first k."""
         return float(np.mean(self.ranks <= k))
 
     @property
@@ -58,7 +58,7 @@ class InstanceScores:
         return float(np.mean(1.0 / self.ranks))
 
     def to_json(self, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-        """Means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
+        """Return means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
         columns = {f"recall@{k}": (self.ranks <= k).astype(np.float64) for k in self.recall_ranks}
         columns["mean_reciprocal_rank"] = 1.0 / self.ranks
         table = np.stack(list(columns.values()), axis=1)

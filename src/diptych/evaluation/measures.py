@@ -34,7 +34,7 @@ DENOMINATORS: tuple[Denominator, ...] = ("retrieved", "R", "min_R_K")
 
 
 def average_precision(relevance: ArrayLike, k: int | None = None, denominator: Denominator = "retrieved") -> float:
-    """AP@K of one list whose items' relevance is given in rank order; K is the whole list when None.
+    """Return AP@K of one list whose items' relevance is given in rank order; K is the whole list when None.
 
     >>> round(average_precision([0, 1, 1, 0, 0, 1, 0, 1]), 6)
     0.541667
@@ -44,7 +44,7 @@ def average_precision(relevance: ArrayLike, k: int | None = None, denominator: D
 
 
 def average_precision_at(hits: HitPositions, k: int | None = None, denominator: Denominator = "retrieved") -> Floats:
-    """AP@K of every query; K is the whole gallery when None."""
+    """Return AP@K of every query; K is the whole gallery when None."""
     cut = check_cut(k, hits.gallery_size)
     found = _hits_within(hits, cut)
     columns = int(found.max(initial=0))
@@ -55,7 +55,7 @@ def average_precision_at(hits: HitPositions, k: int | None = None, denominator: 
 
 
 def hits_counted(denominator: Denominator, found: Integers, relevant: Integers, cut: int) -> Integers:
-    """The denominator D of AP@K, from the hits inside the list and the relevant items of the gallery."""
+    """Return the denominator D of AP@K, from the hits inside the list and the relevant items of the gallery."""
     if denominator not in DENOMINATORS:
         raise ConfigError(f"the denominator is {denominator!r}; choose one of {', '.join(DENOMINATORS)}.")
     if denominator == "retrieved":
@@ -64,19 +64,19 @@ def hits_counted(denominator: Denominator, found: Integers, relevant: Integers, 
 
 
 def precision_at(hits: HitPositions, k: int) -> Floats:
-    """The share of the first k ranks that hold a relevant item; ranks beyond the gallery count as misses."""
+    """Return the share of the first k ranks that hold a relevant item; ranks beyond the gallery count as misses."""
     check_cut(k, hits.gallery_size)
     return np.asarray(_hits_within(hits, k) / k)
 
 
 def recall_at(hits: HitPositions, k: int) -> Floats:
-    """The share of a query's relevant items among the first k; 0 for a query that has none."""
+    """Return the share of a query's relevant items among the first k; 0 for a query that has none."""
     check_cut(k, hits.gallery_size)
     return _ratio(_hits_within(hits, k), hits.counts)
 
 
 def interpolated_precision(hits: HitPositions, points: int = 11) -> Floats:
-    """Precision at evenly spaced levels of recall from 0 to 1, one row a query.
+    """Return precision at evenly spaced levels of recall from 0 to 1, one row per query.
 
     At level r this is the best precision at any rank whose recall is at least r (Manning, Raghavan and
     Schütze, "Introduction to Information Retrieval", 2008, section 8.4); 0 for a query with no relevant item.
@@ -95,19 +95,19 @@ def interpolated_precision(hits: HitPositions, points: int = 11) -> Floats:
 
 
 def recall_levels(points: int = 11) -> Floats:
-    """The levels of recall at which `interpolated_precision` answers."""
+    """Return the levels of recall of `interpolated_precision`."""
     return np.linspace(0.0, 1.0, points)
 
 
 def check_cut(k: int | None, gallery_size: int) -> int:
-    """The length of the list that is scored: k, or the gallery where it is shorter or k is None."""
+    """Return the length of the list that is scored: k, or the gallery where it is shorter or k is None."""
     if k is not None and k < 1:
         raise ConfigError(f"the list is cut at {k}; a cut must be at least 1.")
     return gallery_size if k is None else min(k, gallery_size)
 
 
 def _hits_within(hits: HitPositions, k: int) -> Integers:
-    """How many of the first k ranks hold a relevant item."""
+    """Count how many of the first k ranks hold a relevant item."""
     within = hits.positions[:, :k] < min(k, hits.gallery_size)  # there are no more than k hits in k ranks
     return np.asarray(np.count_nonzero(within, axis=1), dtype=np.int64)
 
@@ -119,7 +119,7 @@ def _ratio(above: Floats | Integers, below: Integers) -> Floats:
 def expected_average_precision(
     relevant: Integers, gallery_size: int, k: int | None = None, denominator: Denominator = "retrieved"
 ) -> Floats:
-    """E[AP@K] of a random ranking for queries with these numbers of relevant items.
+    """Return E[AP@K] of a random ranking for queries with these numbers of relevant items.
 
     >>> expected_average_precision(np.array([1]), 2)  # the one relevant item is first or second
     array([0.75])
@@ -138,19 +138,19 @@ def expected_average_precision(
 
 
 def expected_precision(relevant: Integers, gallery_size: int, k: int) -> Floats:
-    """E[precision@k] of a random ranking."""
+    """Return E[precision@k] of a random ranking."""
     cut = check_cut(k, gallery_size)
     return np.asarray(_hit_moments(relevant, gallery_size, cut)[0] / k)
 
 
 def expected_recall(relevant: Integers, gallery_size: int, k: int) -> Floats:
-    """E[recall@k] of a random ranking; 0 for a query with no relevant item."""
+    """Return E[recall@k] of a random ranking; 0 for a query with no relevant item."""
     share = check_cut(k, gallery_size) / max(1, gallery_size)
     return np.where(np.asarray(relevant) > 0, share, 0.0)
 
 
 def chance_of_no_hit(relevant: Integers, gallery_size: int, k: int) -> Floats:
-    """The probability that none of the first k ranks holds a relevant item: C(n−R, k) / C(n, k)."""
+    """Return the probability that none of the first k ranks holds a relevant item: C(n−R, k) / C(n, k)."""
     rest = gallery_size - np.asarray(relevant)
     possible = rest >= k
     rest = np.where(possible, rest, k)
@@ -159,7 +159,7 @@ def chance_of_no_hit(relevant: Integers, gallery_size: int, k: int) -> Floats:
 
 
 def best_rank_distribution(relevant: Integers, gallery_size: int) -> Floats:
-    """The probability that the first hit stands at rank j or before, for j = 1..n, averaged over the queries."""
+    """Return the probability that the first hit is at rank j or before, for j = 1..n, averaged over the queries."""
     values, times = np.unique(np.asarray(relevant), return_counts=True)
     ranks = np.arange(1, gallery_size + 1)
     within = np.zeros(gallery_size)
@@ -171,7 +171,7 @@ def best_rank_distribution(relevant: Integers, gallery_size: int) -> Floats:
 
 
 def expected_reciprocal_rank(relevant: Integers, gallery_size: int) -> float:
-    """E[1 / rank of the first hit] of a random ranking, averaged over the queries, each of which has a relevant item.
+    """Return E[1 / rank of the first hit] of a random ranking, averaged over queries that each have a relevant item.
 
     >>> expected_reciprocal_rank(np.array([1]), 2)
     0.75

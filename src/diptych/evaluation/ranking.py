@@ -1,4 +1,4 @@
-"""Where the relevant items stand in each query's ranking; every measure is a function of this.
+"""Rank a gallery for every query and find the positions of the relevant items, from which every measure is computed.
 
 The ranking is by falling similarity, exact in float64, and stable: equal similarities keep the gallery's
 order. Memory holds a few chunks of queries at a time, never the table of all queries by all items.
@@ -31,7 +31,7 @@ _LARGEST_CHUNK = 128  # longer chunks gain nothing: the sort works row by row
 
 @dataclass(frozen=True)
 class HitPositions:
-    """The places of the relevant items in the rankings of some queries.
+    """The positions of the relevant items in the rankings of some queries.
 
     Attributes:
         positions: queries × largest count; row q lists the zero-based ranks of its relevant items in
@@ -46,7 +46,7 @@ class HitPositions:
 
     @classmethod
     def from_ranked_relevance(cls, ranked: Booleans) -> "HitPositions":
-        """Read the places off a table of relevance in rank order, one row a query.
+        """Read the positions from relevance in rank order, one row per query.
 
         >>> HitPositions.from_ranked_relevance(np.array([[False, True, True], [True, False, False]])).positions
         array([[1, 2],
@@ -66,7 +66,7 @@ def hit_positions(
     memory_budget: int = MEMORY_BUDGET,
     workers: int | None = None,
 ) -> Iterator[tuple[slice, HitPositions]]:
-    """Rank the gallery for every query and yield the places of the relevant items, chunk by chunk.
+    """Rank the gallery for every query and yield the positions of the relevant items, chunk by chunk.
 
     Args:
         queries: one row a query.
@@ -89,13 +89,13 @@ def hit_positions(
     bytes_per_query = (threads + 2) * (_BYTES_PER_CELL * len(gallery) + 24 * gallery.shape[1])
     step = min(_LARGEST_CHUNK, max(1, memory_budget // max(1, bytes_per_query)))
 
-    desks = threading.local()
+    buffers = threading.local()
 
     def rank(chunk: slice) -> HitPositions:
-        if not hasattr(desks, "own"):
-            desks.own = _Desk.for_queries(step, prepared)
+        if not hasattr(buffers, "own"):
+            buffers.own = _Buffers.for_queries(step, prepared)
         asked = query_labels.take(np.arange(chunk.start, chunk.stop))
-        return _rank(queries[chunk], prepared, asked, gallery_labels, desks.own)
+        return _rank(queries[chunk], prepared, asked, gallery_labels, buffers.own)
 
     chunks = (slice(start, min(start + step, len(queries))) for start in range(0, len(queries), step))
     return _in_order(rank, chunks, threads)
@@ -104,7 +104,7 @@ def hit_positions(
 def _in_order(
     rank: Callable[[slice], HitPositions], chunks: Iterator[slice], threads: int
 ) -> Iterator[tuple[slice, HitPositions]]:
-    """Work on a few chunks at once and hand them over in order; sorting lets go of the interpreter's lock."""
+    """Rank a few chunks at once and yield them in order; sorting releases the interpreter's lock."""
     with ThreadPoolExecutor(threads) as pool:
         underway: deque[tuple[slice, Future[HitPositions]]] = deque()
         try:
@@ -122,19 +122,21 @@ def _in_order(
 
 
 @dataclass(frozen=True)
-class _Desk:
-    """One thread's work space, used for chunk after chunk: fresh memory costs more than the arithmetic on it."""
+class _Buffers:
+    """One thread's buffers, reused for every chunk: allocating them costs more than the arithmetic."""
 
     similarities: Floats
     keys: NDArray[np.int32]
 
     @classmethod
-    def for_queries(cls, count: int, gallery: Gallery) -> "_Desk":
+    def for_queries(cls, count: int, gallery: Gallery) -> "_Buffers":
         return cls(np.empty((count, len(gallery))), np.empty((count, len(gallery)), dtype=np.int32))
 
 
-def _rank(queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels: Labels, desk: _Desk) -> HitPositions:
-    """Rank one chunk: a fast sort that carries relevance in the lowest bit, mended where that bit decided.
+def _rank(
+    queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels: Labels, buffers: _Buffers
+) -> HitPositions:
+    """Rank one chunk: a fast sort that carries relevance in the lowest bit, repaired where that bit decided.
 
     Sorting keys is several times faster than sorting indices, and relevance is all that is needed of the
     items. Where a hit's neighbour has the same key but for the lowest bit, the two may be tied or out of order,
@@ -143,7 +145,7 @@ def _rank(queries: Rows, gallery: Gallery, query_labels: Labels, gallery_labels:
     relevant = query_labels.shared_with(gallery_labels)
     counts = np.count_nonzero(relevant, axis=1).astype(np.int64)
     rows = len(queries)
-    bits = _sorted_keys(gallery.compare(queries, desk.similarities[:rows]), relevant, desk.keys[:rows])
+    bits = _sorted_keys(gallery.compare(queries, buffers.similarities[:rows]), relevant, buffers.keys[:rows])
     items = bits.shape[1]
     hits = np.flatnonzero((bits & 1).astype(np.bool_))
     doubtful = np.unique(_touching(bits.ravel(), hits) // max(1, items))

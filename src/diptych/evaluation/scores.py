@@ -23,7 +23,7 @@ from diptych.evaluation.statistics import RESAMPLES, average_interval, percentil
 
 @dataclass(frozen=True)
 class DirectionScores:
-    """What came out of one direction, query by query.
+    """The scores of one direction, query by query.
 
     Attributes:
         scores: one score per query by the measure's name: "map" (the average precisions), "map@50",
@@ -60,11 +60,11 @@ class DirectionScores:
         return len(self.query_rows)
 
     def mean(self, measure: str = "map") -> float:
-        """The mean over queries of a measure."""
+        """Return the mean over queries of a measure."""
         return float(self.scores[measure].mean())
 
     def to_json(self, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-        """Means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
+        """Return means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
         columns = np.stack(list(self.scores.values()), axis=1)
         intervals = percentiles(resampled_means(columns, seed=seed, resamples=resamples))
         result: dict[str, Any] = {}
@@ -86,7 +86,7 @@ class DirectionScores:
 def average_directions(
     first: DirectionScores, second: DirectionScores, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Any]:
-    """The plain mean of two directions for each MAP, its 95% interval and its chance level.
+    """Return the plain mean of two directions for each MAP, its 95% interval and its chance level.
 
     Where both directions were asked with the same query ids, the interval draws items for both at once.
     """
@@ -159,7 +159,7 @@ class Gathered:
 def gather(
     chunks: Iterable[tuple[slice, HitPositions]], measures: Iterable[Measure], queries: int, points: int
 ) -> Gathered:
-    """Score chunk after chunk, keeping a few numbers per query."""
+    """Score every chunk and keep a few numbers per query."""
     measured = tuple(measures)
     scores = {measure.name: np.zeros(queries) for measure in measured}
     relevant, curve = np.zeros(queries, dtype=np.int64), np.zeros(points)

@@ -1,4 +1,4 @@
-"""How alike two rows are: cosine or dot product in float64, computed without threads fighting over the cores."""
+"""Cosine and dot-product similarity of rows in float64, computed with one BLAS thread per caller."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from diptych.evaluation.inputs import Rows
 
 
 class _Limiter:
-    """Holds the limit while anybody inside needs it; limits nested across threads would restore each other's."""
+    """Hold the limit while any thread needs it; limits nested across threads would restore each other's."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,7 +44,7 @@ def _limiter() -> _Limiter:
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Let every product in here run on the thread that asked for it."""
+    """Let every matrix product inside run on the calling thread."""
     limiter = _limiter()
     limiter.enter()
     try:
@@ -103,7 +103,7 @@ class Gallery:
         return len(self.distinct) if self.copies is None else len(self.copies)
 
     def compare(self, queries: Rows, out: Floats | None = None) -> Floats:
-        """The similarity of every query to every gallery item, in `out` if it is given."""
+        """Return the similarity of every query to every gallery item, in `out` if it is given."""
         prepared = _prepare(queries, self.similarity)
         with one_thread_each(), np.errstate(over="ignore", invalid="ignore"):
             table = np.matmul(prepared, self.distinct.T, out=out if self.copies is None else None)

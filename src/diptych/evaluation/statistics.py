@@ -28,7 +28,7 @@ Interval = tuple[float, float]
 
 
 def mean_interval(scores: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Interval:
-    """The percentile interval of the mean of one score per query, or of a table seeds × queries."""
+    """Return the percentile interval of the mean of one score per query, or of a table seeds × queries."""
     return percentiles(resampled_means(per_query(scores)[:, None], seed=seed, resamples=resamples), level)[0]
 
 
@@ -42,7 +42,7 @@ def average_interval(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> Interval:
-    """The percentile interval of the average of two directions' mean scores.
+    """Return the percentile interval of the average of two directions' mean scores.
 
     Where both directions query with the same items, an item is drawn for both at once, because its two
     scores go together; otherwise each direction draws its own.
@@ -58,7 +58,7 @@ def average_interval(
 
 
 def per_query(scores: ArrayLike) -> Floats:
-    """One score per query: seeds are averaged first, so that an interval speaks of queries only."""
+    """Average seeds, so that there is one score per query and an interval is over queries only."""
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim not in (1, 2) or table.size == 0:
         raise DataError(f"scores have shape {table.shape}; give one per query, or a table of seeds by queries.")
@@ -68,13 +68,13 @@ def per_query(scores: ArrayLike) -> Floats:
 
 
 def seed_spread(scores: ArrayLike) -> float | None:
-    """The standard deviation over seeds of the mean score (n − 1 in the divisor); None for a single seed."""
+    """Return the standard deviation over seeds of the mean score (n − 1 in the divisor); None for a single seed."""
     table = np.atleast_2d(np.asarray(scores, dtype=np.float64))
     return float(table.mean(axis=1).std(ddof=1)) if len(table) > 1 else None
 
 
 def resampled_means(columns: Floats, *, seed: int = 0, resamples: int = RESAMPLES, purpose: str = "queries") -> Floats:
-    """The means of every column under the same draws of rows: resamples × columns, in little memory."""
+    """Return the means of every column under the same draws of rows: resamples × columns, in little memory."""
     if resamples < 1:
         raise ConfigError(f"resamples is {resamples}; it must be at least 1.")
     random, rows = generator(seed, "bootstrap", purpose), len(columns)
@@ -90,7 +90,7 @@ def resampled_means(columns: Floats, *, seed: int = 0, resamples: int = RESAMPLE
 
 
 def percentiles(means: Floats, level: float = LEVEL) -> list[Interval]:
-    """The middle part of each column of resampled means."""
+    """Return the middle part of each column of resampled means."""
     if not 0 < level < 1:
         raise ConfigError(f"level is {level}; it must lie between 0 and 1.")
     tail = 100 * (1 - level) / 2
@@ -165,7 +165,7 @@ def compare(
 
 
 def sign_flip_p_value(differences: Floats, *, seed: int = 0, flips: int = FLIPS) -> float:
-    """The two-sided p-value of the sign-flip test: exact for a few differences, else by seeded random flips.
+    """Return the two-sided p-value of the sign-flip test: exact for a few differences, else by seeded random flips.
 
     Random flips count the observed signs as one of them, (1 + as far) / (1 + flips), so that p is never zero.
     """
@@ -184,7 +184,7 @@ def sign_flip_p_value(differences: Floats, *, seed: int = 0, flips: int = FLIPS)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for being several (Holm, Scandinavian Journal of Statistics 1979), in the order given.
+    """Correct p-values for multiple comparisons (Holm, Scandinavian Journal of Statistics 1979), in the order given.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

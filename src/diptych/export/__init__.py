@@ -1,4 +1,4 @@
-"""Take a model elsewhere: as ONNX graphs that run without torch, and as a card that says what it is."""
+"""Export a model as ONNX graphs that run without torch, and describe it on a model card."""
 
 from diptych.export.card import model_card
 from diptych.export.card_page import render_card

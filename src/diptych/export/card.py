@@ -1,4 +1,4 @@
-"""What a model's card says: facts of the model and figures of how well it retrieves."""
+"""The content of a model card: facts about the model, and how well it retrieves."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ _COUNTS = ("queries", "gallery")
 
 
 def retrieval_figures(model: Method, dataset: Dataset, split: str) -> dict[str, Any]:
-    """MAP and MRR in every direction and on average, as `diptych evaluate` computes them, with the level of chance."""
+    """Return MAP and MRR in every direction and on average, as `diptych evaluate` does, with the chance level."""
     scores = evaluate_model(model, dataset, split)
     block = model_block(model, dataset, scores)
     directions = {name: _kept(block[name], _MEASURES + _COUNTS) for name in scores.directions}
@@ -55,7 +55,7 @@ def _kept(block: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def calibration_figures(index: Path) -> dict[str, Any]:
-    """By how much the probabilities of an index are off on test items, direction by direction."""
+    """Return by how much the probabilities of an index are off on test items, direction by direction."""
     calibration = read_calibration(index / CALIBRATION_FILE)
     directions = [
         _off_by(query, gallery, known) | ({} if each.purpose is None else {"purpose": each.purpose})

@@ -9,7 +9,7 @@ Card = Mapping[str, Any]
 
 
 def render_card(card: Card) -> str:
-    """All of a card, section by section; what is not known is said to be so."""
+    """Render all sections of a card; what is not known is said to be unknown."""
     model, data = card["model"], card["data"]
     parts = [
         [f"# Model card: {escape(model['method'])} on {escape(data['name'])}"],
@@ -167,7 +167,7 @@ _SHOWN_CLASSES = 12
 
 
 def limits(card: Card) -> list[str]:
-    """One sentence for each limit that follows from a card's content."""
+    """Return one sentence for each limit that follows from a card's content."""
     return [
         *_class_limits(card),
         *_input_limits(card),

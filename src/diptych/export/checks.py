@@ -1,4 +1,4 @@
-"""Does a graph say what the model says? On real rows where there are any, and on drawn ones from tame to extreme."""
+"""Compare a graph with its model: on real rows where there are any, and on random ones from ordinary to extreme."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class Check:
 
 
 def check_rows(kind: Kind, dimension: int, seed: int = 0) -> Singles:
-    """Rows to compare on: empty ones, single columns, and random ones of many sizes."""
+    """Make rows to compare on: empty ones, single columns, and random ones of many sizes."""
     parts = kind_blocks(kind, dimension)
     if len(parts) > 1:
         rows = [check_rows(part.kind, part.width, seed) for part in parts]
@@ -104,7 +104,7 @@ def check_rows(kind: Kind, dimension: int, seed: int = 0) -> Singles:
 
 
 def real_rows(dataset: Dataset, modality: str) -> Singles:
-    """Some rows of a dataset, from its first item to its last, as a graph takes them."""
+    """Take rows of a dataset, evenly from first to last, as a graph takes them."""
     part = dataset.everything.having(modality)
     places = np.unique(np.linspace(0, len(part) - 1, min(_REAL, len(part))).astype(np.int64))
     rows: Features = part.take(places).features(modality)
@@ -112,7 +112,7 @@ def real_rows(dataset: Dataset, modality: str) -> Singles:
 
 
 def check_images(seed: int = 0) -> list[ImageArray]:
-    """Images to compare on: black, white, a slope, and noise of several sizes."""
+    """Make images to compare on: black, white, a slope, and noise of several sizes."""
     random = generator(seed, "export", "pictures")
     slope = np.linspace(0, 255, 120).astype(np.uint8)[:, None, None]
     noise = [random.integers(0, 256, (*size, 3), dtype=np.uint8) for size in _SIZES]
@@ -121,14 +121,14 @@ def check_images(seed: int = 0) -> list[ImageArray]:
 
 
 def moved_rows(rows: Singles, times: int = 4, seed: int = 0) -> list[Singles]:
-    """The same rows several times, each number one step of single precision up or down; a zero stays what it is."""
+    """Return copies of rows with each number one step of single precision up or down; a zero stays zero."""
     random = generator(seed, "export", "moved")
     ways = [random.choice(np.array([-np.inf, np.inf], dtype=np.float32), rows.shape) for _ in range(times)]
     return [np.where(rows == 0, rows, np.nextafter(rows, way)) for way in ways]
 
 
 def row_differences(found: Singles, expected: Singles) -> Floats:
-    """The largest difference of each row, over the row's largest number or 1; what is not finite must be the same."""
+    """Return each row's largest difference over its largest number or 1; what is not finite must be the same."""
     if found.shape != expected.shape:
         return np.full(len(expected), np.inf)
     wide = expected.astype(np.float64)

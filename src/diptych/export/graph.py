@@ -1,4 +1,4 @@
-"""Rows that are not there yet: what is done to them becomes the nodes of an ONNX graph."""
+"""Record operations on placeholder rows as the nodes of an ONNX graph."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class Node:
 
 @dataclass
 class Draft:
-    """A graph on its way: operations in order, and the constants they read.
+    """A graph under construction: operations in order, and the constants they read.
 
     Attributes:
         nodes: what has been done so far.
@@ -38,7 +38,7 @@ class Draft:
     constants: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def constant(self, values: NDArray[Any]) -> str:
-        """The name of a constant."""
+        """Store a constant and return its name."""
         held = np.ascontiguousarray(values)
         head = f"{held.dtype.str}{held.shape}".encode()
         name = "c" + hashlib.blake2b(head + held.tobytes(), digest_size=12).hexdigest()
@@ -46,14 +46,14 @@ class Draft:
         return name
 
     def apply(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:  # noqa: ANN401 - as ONNX has them
-        """Note an operation; the name of its first result."""
+        """Record an operation and return the name of its first result."""
         output = f"v{len(self.nodes)}"
         self.nodes.append(Node(operator, tuple(inputs), output, attributes))
         return output
 
 
 class Traced:
-    """A table of rows that only exists in a graph; its operators read like NumPy's.
+    """A placeholder for rows whose operators, named like NumPy's, are recorded in a graph.
 
     A constant takes the type of the table it meets, and two tables must be of one type: `astype` says where precision
     changes, exactly as the method itself does it.
@@ -172,7 +172,7 @@ class Traced:
 
 
 def side_by_side(parts: Sequence[Traced]) -> Traced:
-    """Tables of one type joined column-wise."""
+    """Join tables of one type column-wise."""
     first = parts[0]
     assert all(part.dtype == first.dtype for part in parts)
     name = first.draft.apply("Concat", [part.name for part in parts], axis=1)
@@ -208,7 +208,7 @@ def traces_method(place: str) -> Callable[[MethodTracer], MethodTracer]:
 
 
 def trace_steps(steps: tuple[Any, ...], rows: Traced) -> Traced:
-    """Send traced rows through steps, one after the other."""
+    """Trace rows through steps, one after the other."""
     for step in steps:
         tracer = _nearest(_STEPS, step)
         if tracer is None:

@@ -1,4 +1,4 @@
-"""What each method achieved under a protocol: read back from finished runs, item by item and seed by seed."""
+"""Every method's scores under a protocol, read back from finished runs, item by item and seed by seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
