@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from diptych.cli import keys_command
+from diptych.cli import serve_commands
 from diptych.serving import keys
 
 
@@ -34,4 +34,4 @@ def test_mistakes_are_told(diptych, tmp_path, words, told) -> None:
 
 
 def test_roles_are_those_of_the_server() -> None:
-    assert get_args(keys_command.Role) == keys.ROLES
+    assert get_args(serve_commands.Role) == keys.ROLES

@@ -45,8 +45,8 @@ COMMANDS = {
     "verify": _Place("maintenance_commands", "verify", "Compare an index, a model or a dataset with its checksums."),
     "backup": _Place("maintenance_commands", "backup", "Write an index into one file."),
     "restore": _Place("maintenance_commands", "restore", "Make an index of a backup."),
-    "keys": _Place("keys_command", "app", "Create and revoke the keys of a server."),
-    "serve": _Place("serve_command", "serve", "Serve an index over HTTP, with a search page."),
+    "keys": _Place("serve_commands", "app", "Create and revoke the keys of a server."),
+    "serve": _Place("serve_commands", "serve", "Serve an index over HTTP, with a search page."),
 }
 """Every command in the order of `diptych --help`."""
 
