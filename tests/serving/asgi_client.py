@@ -1,6 +1,7 @@
 """Ask an application directly, without a network."""
 
 import asyncio
+import concurrent.futures
 import threading
 from typing import Any
 
@@ -20,6 +21,9 @@ class AsgiClient:
 
     def __call__(self, method: str, address: str, **options: Any) -> httpx.Response:
         return self.run(self._client.request(method, address, **options))
+
+    def start(self, method: str, address: str, **options: Any) -> "concurrent.futures.Future[httpx.Response]":
+        return asyncio.run_coroutine_threadsafe(self._client.request(method, address, **options), self._loop)
 
     def together(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx.Response]:
         async def all_at_once() -> list[httpx.Response]:

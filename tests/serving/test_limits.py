@@ -241,3 +241,31 @@ def test_names_can_be_allowed_and_a_key_makes_names_unimportant(serve) -> None:
 def test_an_app_started_without_hosts_checks_settings(tmp_path) -> None:
     settings = ServingSettings(allow_hosts=("a", "b"), trust_proxy="10.0.0.1")
     assert ServingSettings.from_environment(settings.to_environment()) == settings
+
+
+def test_a_laborious_condition_holds_up_only_those_like_it(client, searcher) -> None:
+    go_on, entered = threading.Event(), threading.Event()
+    answer_many, listed = searcher.answer_many, searcher.list
+
+    def held(asks_where: bool) -> None:
+        if asks_where:
+            entered.set()
+            go_on.wait(30)
+
+    def answering(queries):
+        held(any(query.where for query in queries))
+        return answer_many(queries)
+
+    def listing(**asked):
+        held(asked.get("where") is not None)
+        return listed(**asked)
+
+    searcher.answer_many, searcher.list = answering, listing
+    slow = ["/v1/search?q=red&where=split='train'", *["/v1/items?where=split='train'"] * 8]
+    waiting = [client.start("GET", address) for address in slow]
+    assert entered.wait(10)
+    for address in ("/v1/search?q=red", "/v1/suggest?q=r", "/v1/items", "/v1/items/image:red-circle-train", "/readyz"):
+        assert client("GET", address).status_code == 200, address
+    assert not any(one.done() for one in waiting)
+    go_on.set()
+    assert {one.result(30).status_code for one in waiting} == {200}

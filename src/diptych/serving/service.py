@@ -1,21 +1,17 @@
-"""The searcher behind the server: calls that block run in threads, queries in batches.
-
-While one batch is being answered in a thread, the queries that arrive wait and become the next batch. A lone query is
-answered at once: nothing waits for company, so batching costs no time when there is nothing to gain.
-"""
+"""The searcher behind the server: calls that block run in threads, queries in batches."""
 
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, DiptychError
 from diptych.search import Answer, Hit, NewItem, Query
+from diptych.serving.batching import Batcher
 from diptych.serving.errors import Problem, busy
 from diptych.serving.metrics import Metrics
 from diptych.serving.requests import check_image
@@ -26,79 +22,11 @@ log = logging.getLogger("diptych.serving")
 T = TypeVar("T")
 list_ = list
 """A method of `SearchBackend` hides the name inside the class."""
-Question = TypeVar("Question")
-Reply = TypeVar("Reply")
-Batch = list[tuple[Question, asyncio.Future[Reply]]]
 _INFO_S, _READY_S, _READERS = 2.0, 3.0, 4
 _PIXELS_TOGETHER = 24_000_000
 """Decoded images that are held at one time, as large as those of one query at most."""
 _MOST_SUGGESTIONS_WAITING = 64
-
-
-class Batcher(Generic[Question, Reply]):
-    """Gathers queries for a function that answers several at once.
-
-    Args:
-        answer: gives one reply or exception for each query; runs in the executor.
-        executor: where `answer` runs, one call at a time.
-        most: queries in one call.
-        waiting: queries that may wait; more are refused.
-    """
-
-    def __init__(
-        self,
-        answer: Callable[[Sequence[Question]], Sequence[Reply | Exception]],
-        *,
-        executor: Executor,
-        most: int,
-        waiting: int,
-    ) -> None:
-        self._answer, self._executor = answer, executor
-        self._most, self._most_waiting = most, waiting
-        self._waiting: deque[tuple[Question, asyncio.Future[Reply]]] = deque()
-        self._is_busy = False
-
-    async def ask(self, query: Question) -> Reply:
-        """The reply to one query.
-
-        Raises:
-            Problem: 503, if too many wait already.
-        """
-        if len(self._waiting) >= self._most_waiting:
-            raise busy()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Reply] = loop.create_future()
-        self._waiting.append((query, future))
-        if not self._is_busy:
-            self._start(loop)
-        return await future
-
-    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
-        self._executor.submit(self._run, loop, batch)
-        self._is_busy = True
-
-    def _run(self, loop: asyncio.AbstractEventLoop, batch: Batch[Question, Reply]) -> None:
-        """In the executor: answer, and tell the loop, which is woken only this once."""
-        try:
-            replies = self._answer([query for query, _ in batch])
-        except Exception as error:
-            replies = [error] * len(batch)
-        loop.call_soon_threadsafe(self._hand_out, loop, batch, replies)
-
-    def _hand_out(
-        self, loop: asyncio.AbstractEventLoop, batch: Batch[Question, Reply], replies: Sequence[Reply | Exception]
-    ) -> None:
-        self._is_busy = False
-        if self._waiting:  # first, so that they are answered while these replies go out
-            self._start(loop)
-        for (_, future), reply in zip(batch, replies, strict=True):
-            if future.done():  # its client has gone
-                continue
-            if isinstance(reply, Exception):
-                future.set_exception(reply)
-            else:
-                future.set_result(reply)
+_FAR_DOWN = 1_000
 
 
 class SearchBackend(Protocol):
@@ -150,15 +78,16 @@ class SearchBackend(Protocol):
 class SearchService:
     """A searcher that may be asked from an event loop.
 
-    Texts are quick and images slow, so each have a thread: a large image does not hold up those who type. Suggestions
-    have one too, for they are worth nothing late. Writes share the thread of the images, because decoding is safe in
-    one thread at a time.
+    Texts are quick, images and queries with a condition or far down a list are slow, so each have a thread: neither a
+    large image nor a laborious condition holds up those who type. Suggestions have one too, for they are worth nothing
+    late. Writes share the thread of the images.
     """
 
     def __init__(self, searcher: SearchBackend, settings: ServingSettings, metrics: Metrics) -> None:
         self._searcher, self._settings, self._metrics = searcher, settings, metrics
         self._readers = ThreadPoolExecutor(_READERS, "diptych-read")
         self._words = ThreadPoolExecutor(1, "diptych-words")
+        self._slow = ThreadPoolExecutor(1, "diptych-slow")
         self._images = ThreadPoolExecutor(1, "diptych-images")
         self._suggesting = ThreadPoolExecutor(1, "diptych-suggest")
         self._checking = ThreadPoolExecutor(1, "diptych-ready")
@@ -172,13 +101,16 @@ class SearchService:
             waiting=settings.max_waiting,
         )
         self._word_lane, self._image_lane = lane(executor=self._words), lane(executor=self._images)
+        self._slow_lane = lane(executor=self._slow)
         self._info: tuple[float, dict[str, Any]] | None = None
         self._writes = 0
 
     async def search(self, query: Query) -> Answer:
         """The answer to a query, found together with those of others."""
-        shows_images = any(isinstance(part.value, bytes) for part in query.parts)
-        return await (self._image_lane if shows_images else self._word_lane).ask(query)
+        if any(isinstance(part.value, bytes) for part in query.parts):
+            return await self._image_lane.ask(query)
+        slow = query.where is not None or query.offset > _FAR_DOWN
+        return await (self._slow_lane if slow else self._word_lane).ask(query)
 
     async def suggest(self, prefix: str, limit: int) -> list[str]:
         """Completions of what was typed; whoever comes while many wait is told to come back.
@@ -194,9 +126,9 @@ class SearchService:
         finally:
             self._suggestions_waiting -= 1
 
-    async def read(self, look: Callable[[SearchBackend], T]) -> T:
-        """Anything else that only reads."""
-        return await self._in(self._readers, partial(look, self._searcher))
+    async def read(self, look: Callable[[SearchBackend], T], *, slow: bool = False) -> T:
+        """Anything else that only reads; what may take long has a thread apart from the rest."""
+        return await self._in(self._slow if slow else self._readers, partial(look, self._searcher))
 
     async def problem(self) -> str | None:
         """Why the index cannot be read now, within three seconds; None if it can.
@@ -248,7 +180,7 @@ class SearchService:
 
     def close(self) -> None:
         """Finish what was begun and close the searcher."""
-        for executor in (self._words, self._images, self._suggesting, self._readers, self._checking):
+        for executor in (self._words, self._slow, self._images, self._suggesting, self._readers, self._checking):
             executor.shutdown(wait=True)
         self._searcher.close()
 

@@ -42,9 +42,8 @@ class ListQuery(Strict):
 @router.get("", responses=errors(), dependencies=_reads)
 async def list_items(request: Request, query: Annotated[ListQuery, Query()]) -> ItemList:
     """Items in the order of their ids, a page at a time."""
-    found = await service_of(request).read(
-        lambda searcher: searcher.list(where=query.where, modality=query.modality, after=query.after, limit=query.limit)
-    )
+    asked = query.model_dump()
+    found = await service_of(request).read(lambda searcher: searcher.list(**asked), slow=query.where is not None)
     return item_list(found, query.limit)
 
 
