@@ -1,13 +1,12 @@
 """Training by steps: one loop that resumes to the bit, its settings, and a cache of trained stages."""
 
 from diptych._core.files import default_cache_root
-from diptych.training.batches import BatchOrder
 from diptych.training.cache import StageCache, TrainedStage, stage_key, train_cached
 from diptych.training.distributed import World, pick_device
 from diptych.training.loop import train
 from diptych.training.monitoring import History
-from diptych.training.objective import Figures, Objective, RowwiseObjective
 from diptych.training.settings import Constant, Cosine, Exponential, InverseT, LoopSettings, Ramp, Schedule
+from diptych.training.steps import BatchOrder, Figures, Objective, RowwiseObjective
 
 __all__ = [
     "BatchOrder",

@@ -23,8 +23,8 @@ from diptych.training.bundle import Record, Tensors, delete_unfinished, hash_ten
 from diptych.training.distributed import World, pick_device
 from diptych.training.loop import Validate, train
 from diptych.training.monitoring import History
-from diptych.training.objective import Objective
 from diptych.training.settings import LoopSettings
+from diptych.training.steps import Objective
 
 Input = Features | torch.Tensor | str
 _log = logging.getLogger(__name__)

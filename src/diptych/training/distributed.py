@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from diptych._core.errors import ConfigError
 from diptych.training.bundle import Record, Tensors
-from diptych.training.objective import Inputs, Outputs, RowwiseObjective
+from diptych.training.steps import Inputs, Outputs, RowwiseObjective
 
 RowsT = TypeVar("RowsT")
 

@@ -15,12 +15,11 @@ import torch
 
 from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import Progress, silent
-from diptych.training.batches import BatchOrder, reproducible, reseed
 from diptych.training.distributed import World, all_threads, sharded, to_device
 from diptych.training.monitoring import GRADIENT_NORM, Breakdown, History, RunLog, require_finite_weights
-from diptych.training.objective import Objective, RowwiseObjective
 from diptych.training.run import Resume, Run, resume_run, set_rate_and_momentum, write_checkpoint
 from diptych.training.settings import LoopSettings
+from diptych.training.steps import BatchOrder, Objective, RowwiseObjective, reproducible, reseed
 
 RowsT = TypeVar("RowsT")
 Validate = Callable[[], float]
