@@ -111,7 +111,7 @@ def plain_loss(
 
 def codes_of(objective: MetricObjective, batch: MixedBatch) -> list[torch.Tensor]:
     """Both modalities' rows of a batch in the space of the graph."""
-    return [rows.codes(batch.labelled, batch.unlabelled[name]) for name, rows in objective.rows.items()]
+    return [rows.embeddings(batch.labelled, batch.unlabelled[name]) for name, rows in objective.rows.items()]
 
 
 def loss_differences(objective: MetricObjective, batch: MixedBatch) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from diptych.data import Dataset, Protocol, training_data
-from diptych.methods.propagation import ALPHA, NEIGHBOURS, affinity_graph, label_shares, pair_codes, spread_labels
+from diptych.methods.propagation import ALPHA, NEIGHBOURS, affinity_graph, label_shares, pair_embeddings, spread_labels
 
 COUNTS = (1, 2, 5, 10, 20, 50)
 GRID = [(k, alpha) for k in (5, 10, 20, 50) for alpha in (0.9, 0.95, 0.99)]
@@ -26,7 +26,7 @@ class Measured:
         data = training_data(dataset)
         self._paired = np.logical_and.reduce([data.train.has(name) for name in data.modalities])
         self._true = data.train.labels.take(self._paired).codes
-        self._codes = pair_codes(data)
+        self._codes = pair_embeddings(data)
         self._graphs = {k: affinity_graph(self._codes, k) for k in {k for k, _ in GRID} | {NEIGHBOURS}}
 
     def share_right(self, count: int, neighbours: int = NEIGHBOURS, alpha: float = ALPHA) -> tuple[float, float, float]:

@@ -10,8 +10,8 @@ from diptych.export.onnx_file import to_onnx
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.layers import Clip, EqualLength
 from diptych.methods.deep.network_training import frozen_towers
-from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode, LinearMember
-from diptych.methods.linear.partner_space import PartnerCode, Spaces
+from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder, LinearMember
+from diptych.methods.linear.partner_space import PartnerEmbedder, Spaces
 from diptych.methods.semantic.posteriors import Posteriors
 from nets.small_cdmlmr import CLASSES, SIZES, make_network
 
@@ -51,18 +51,18 @@ def tower(name, **switches):
     return frozen_towers(make_network(2, torch.float32, **switches), {name: (scaling(name), *tail)})[name]
 
 
-def class_code(name, share=0.25, heads=None, temperature=1.0, **switches):
+def class_embedder(name, share=0.25, heads=None, temperature=1.0, **switches):
     random = np.random.default_rng(2)
     linear = LinearMember(Posteriors(random.normal(size=(SIZES[name], CLASSES)), random.normal(size=CLASSES)), share)
     whole = tower(name, **switches)
     chosen = type(whole)(**vars(whole) | {"heads": heads or whole.heads})
     place = list(SIZES).index(name)
-    return ClassProbabilityCode(chosen, linear if share else None, place, len(SIZES), temperature)
+    return ClassProbabilityEmbedder(chosen, linear if share else None, place, len(SIZES), temperature)
 
 
-def partner_code(name):
+def partner_embedder(name):
     weights = np.random.default_rng(3).normal(size=(SIZES[name], 4))
-    return PartnerCode(scaling(name), scaling(name)(stored_rows(name)).mean(axis=0), weights)
+    return PartnerEmbedder(scaling(name), scaling(name)(stored_rows(name)).mean(axis=0), weights)
 
 
 def by_graph(step, rows):
@@ -84,31 +84,31 @@ def assert_same(step, name):
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 @pytest.mark.parametrize("name", SIZES)
 def test_class_probabilities(name, switches):
-    assert_same(class_code(name, **switches), name)
+    assert_same(class_embedder(name, **switches), name)
 
 
 @pytest.mark.parametrize(("share", "temperature"), [(0.0, 1.0), (1.0, 0.5), (0.25, 1.5)])
 @pytest.mark.parametrize("heads", [("net",), ("quadruplet", "shared")])
 def test_shares_layers_and_temperatures_reach_the_graph(share, heads, temperature):
-    assert_same(class_code("text", share, heads, temperature), "text")
+    assert_same(class_embedder("text", share, heads, temperature), "text")
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 @pytest.mark.parametrize("name", SIZES)
 def test_branch_codes(name, switches):
     frozen = tower(name, **switches)
-    assert_same(BranchCode(frozen, frozen.codes(stored_rows(name)).mean(axis=0)), name)
+    assert_same(BranchEmbedder(frozen, frozen.embeddings(stored_rows(name)).mean(axis=0)), name)
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_partner_codes(name):
-    assert_same(partner_code(name), name)
+    assert_same(partner_embedder(name), name)
 
 
 @pytest.mark.parametrize(("class_weight", "partner_weight"), [(0.0, 1.0), (0.5, 0.35)])
 @pytest.mark.parametrize("name", SIZES)
 def test_both_spaces(name, class_weight, partner_weight):
-    assert_same(Spaces(class_code(name), partner_code(name), class_weight, partner_weight), name)
+    assert_same(Spaces(class_embedder(name), partner_embedder(name), class_weight, partner_weight), name)
 
 
 @pytest.mark.parametrize("recipe", ["tfidf+centre", "tfidf+none", "centre", "log1p+centre"])

@@ -9,7 +9,7 @@ from diptych.methods.auto_budget import (
     FEWEST_LABELLED,
     FEWEST_OF_A_CLASS,
     FEWEST_PAIRS,
-    MOST_JUDGES,
+    MOST_VALIDATION_ITEMS,
     START_SECONDS,
     Affordable,
     affordable,
@@ -112,7 +112,7 @@ def test_soft_labels_go_with_their_items(gaps_dataset) -> None:
 
 
 def test_a_few_thousand_validation_items_judge(tmp_path) -> None:
-    base = synthetic.draft(counts={"train": 30, "val": MOST_JUDGES + 50, "test": 6})
+    base = synthetic.draft(counts={"train": 30, "val": MOST_VALIDATION_ITEMS + 50, "test": 6})
     data = training_data(synthetic.write(tmp_path / "data", base))
     small = limited(data, Affordable(30, 30, None), seed=0)
-    assert len(small.validation) == MOST_JUDGES
+    assert len(small.validation) == MOST_VALIDATION_ITEMS

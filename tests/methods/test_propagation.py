@@ -17,7 +17,7 @@ from diptych.data.synthetic import make_synthetic
 from diptych.evaluation.similarity import unit_rows
 from diptych.features.scaling import fit_scaling
 from diptych.methods import create, propagation
-from diptych.methods.propagation import affinity_graph, label_shares, pair_codes, propagate, spread_labels
+from diptych.methods.propagation import affinity_graph, label_shares, pair_embeddings, propagate, spread_labels
 
 FEW = Protocol(labels_per_class=2, propagate=True)
 
@@ -68,13 +68,13 @@ class TestOracle:
             unit_rows((values @ root @ turn) * correlations)
             for values, root, turn in zip(rows, roots, (left, right.T), strict=True)
         ]
-        found = pair_codes(training_data(counts_dataset))
+        found = pair_embeddings(training_data(counts_dataset))
         np.testing.assert_allclose(found @ found.T, sum(each @ each.T for each in codes) / 2, atol=1e-9)
 
     @pytest.mark.parametrize(("neighbours", "alpha"), [(20, 0.95), (5, 0.99)])
     def test_shares_are_those_of_a_dense_computation(self, counts_dataset, neighbours, alpha):
         data = training_data(counts_dataset, FEW)
-        codes, given = pair_codes(data), label_shares(data.train.labels)
+        codes, given = pair_embeddings(data), label_shares(data.train.labels)
         found = spread_labels(affinity_graph(codes, neighbours), given, alpha)
         np.testing.assert_allclose(found, dense_shares(codes, given, neighbours, alpha), atol=1e-5)
 
@@ -82,7 +82,7 @@ class TestOracle:
         bare = training_data(counts_dataset, FEW)
         data, record = propagate(bare, FEW)
         given = label_shares(bare.train.labels)
-        np.testing.assert_allclose(data.soft_labels, dense_shares(pair_codes(bare), given, 20, 0.95), atol=1e-5)
+        np.testing.assert_allclose(data.soft_labels, dense_shares(pair_embeddings(bare), given, 20, 0.95), atol=1e-5)
         np.testing.assert_array_equal(data.train.labels.codes, data.soft_labels.argmax(axis=1))
         assert data.given_labels is bare.train.labels
         known = bare.train.labels.is_labelled
@@ -107,7 +107,7 @@ class TestProperties:
 
     def test_the_names_of_classes_do_not_matter(self, counts_dataset):
         data = training_data(counts_dataset, FEW)
-        graph, given = affinity_graph(pair_codes(data)), label_shares(data.train.labels)
+        graph, given = affinity_graph(pair_embeddings(data)), label_shares(data.train.labels)
         np.testing.assert_allclose(spread_labels(graph, given[:, ::-1]), spread_labels(graph, given)[:, ::-1])
 
     def test_one_label_per_class_on_clusters_is_enough(self, clusters):
@@ -118,7 +118,7 @@ class TestProperties:
 
     def test_more_right_than_by_the_nearest_label(self, counts_dataset):
         data = training_data(counts_dataset, FEW)
-        known, codes = data.train.labels.is_labelled, pair_codes(data)
+        known, codes = data.train.labels.is_labelled, pair_embeddings(data)
         nearest = data.train.labels.codes[known][(codes @ codes[known].T).argmax(axis=1)]
         true = true_codes(counts_dataset)
         right = propagate(data, FEW)[0].train.labels.codes == true

@@ -138,7 +138,7 @@ def test_a_dozen_labels_would_have_chosen_badly(tmp_path, monkeypatch) -> None:
     """What the rule is there for: without it, the same labels cost most of the partners."""
     tenth = many_directions(tmp_path / "data", 0.1)
     by_rule = create("cca").fit(tenth)
-    monkeypatch.setattr(selection, "judges_by_partner", lambda part, modalities: False)
+    monkeypatch.setattr(selection, "scores_by_partner", lambda part, modalities: False)
     by_labels = create("cca").fit(tenth)
     assert by_labels.record_["chosen"]["components"] < by_rule.record_["chosen"]["components"]
     assert own_partner_found(by_labels, tenth) < 0.8 * own_partner_found(by_rule, tenth)
@@ -196,7 +196,7 @@ def test_many_validation_labels_choose_as_before(tmp_path, monkeypatch) -> None:
     half = many_directions(tmp_path / "half", 1.0, hidden, counts=(300, 220, 200))
     assert half.split("val").labels.is_labelled.sum() == 110
     now = {name: create(name).fit(half) for name in ("cca", "sm")}
-    monkeypatch.setattr(selection, "judges_by_partner", lambda part, modalities: not part.labels.is_labelled.any())
+    monkeypatch.setattr(selection, "scores_by_partner", lambda part, modalities: not part.labels.is_labelled.any())
     for name, method in now.items():
         former = create(name).fit(half)
         assert former.record_["selection"] == method.record_["selection"]

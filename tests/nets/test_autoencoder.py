@@ -11,7 +11,7 @@ def test_single_net_follows_its_formula():
     x = torch.rand(4, 5, generator=seeded(1))
     (down,), (up,) = net.encoder.layers, net.decoder.layers
     code = torch.relu(x @ down.weight.t() + down.bias)
-    assert_close(net.code(x), code)
+    assert_close(net.embed(x), code)
     assert_close(net(x), torch.sigmoid(code @ up.weight.t() + up.bias))
 
 
@@ -21,10 +21,10 @@ def test_deep_net_starts_from_the_single_one():
     assert [layer.out_features for layer in deep.encoder.layers] == [5, 2]
     assert [layer.out_features for layer in deep.decoder.layers] == [5, 6]
     x = torch.rand(4, 6, generator=seeded(2), dtype=torch.float64)
-    assert torch.equal(torch.relu(deep.encoder.layers[0](x)), single.code(x))
+    assert torch.equal(torch.relu(deep.encoder.layers[0](x)), single.embed(x))
     assert torch.equal(deep.decoder.layers[1].weight, single.decoder.layers[0].weight)
     assert deep.encoder.layers[0].weight is not single.encoder.layers[0].weight
-    assert deep.code(x).shape == (4, 2)
+    assert deep.embed(x).shape == (4, 2)
 
 
 def test_gradients_are_the_derivatives_of_the_loss():

@@ -28,14 +28,14 @@ def make_data(rows=6, dtype=torch.float32):
 def test_one_input_path_is_bit_for_bit_the_two_input_path_with_zeros(modality, rows):
     net, data = make_net(), make_data(rows)
     both = {name: x if name == modality else torch.zeros_like(x) for name, x in data.items()}
-    assert torch.equal(net.code(modality, data[modality]), net.encode(both))
+    assert torch.equal(net.embed(modality, data[modality]), net.encode(both))
 
 
 def test_a_modality_without_weights_does_not_count():
     net, data = make_net(), make_data()
     with torch.no_grad():
         net.encoders["text"].weight.zero_()
-    assert torch.equal(net.encode(data), net.code("sound", data["sound"]))
+    assert torch.equal(net.encode(data), net.embed("sound", data["sound"]))
 
 
 def test_middle_layer_follows_its_formula():
@@ -116,7 +116,7 @@ def test_text_is_rebuilt_from_sound_better_than_by_its_mean():
         objective.gradients(torch.randint(900, (128,), generator=random), step, random)
         optimizer.step()
     with torch.no_grad():
-        guess = net.decode(net.code("sound", data["sound"]))["text"]
+        guess = net.decode(net.embed("sound", data["sound"]))["text"]
     error = (guess - data["text"]).square().mean()
     assert error < 0.6 * data["text"].var(0).mean()
 
@@ -125,6 +125,6 @@ def test_mistakes_are_named():
     with pytest.raises(ConfigError, match="exactly two"):
         BimodalAutoencoder({"one": 2}, 2, seeded())
     with pytest.raises(ConfigError, match="'image' is unknown; this net has sound, text"):
-        make_net().code("image", torch.zeros(1, 5))
+        make_net().embed("image", torch.zeros(1, 5))
     with pytest.raises(ConfigError, match="no labels"):
         BimodalObjective(make_net(classes=2), make_data())

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.nets.cdmlmr import BRANCH_GAIN, CODE_GAIN, CdmlmrNetwork, DeepBelief, NetworkShape
+from diptych.nets.cdmlmr import BRANCH_GAIN, SHARED_GAIN, CdmlmrNetwork, DeepBelief, NetworkShape
 from nets.enumeration import seeded
 from nets.small_cdmlmr import CLASSES, SIZES, WORDS, make_dbns, make_network, make_rows
 
@@ -22,7 +22,7 @@ def naive_encode(net, name, features, visible, member):
         words = 1.0 if tower.dbn.words is None else visible.sum(1, keepdim=True) / tower.dbn.words
         lower = torch.sigmoid(visible @ tower.dbn.first_weight + words * tower.dbn.first_bias)
         code = torch.sigmoid(lower @ tower.dbn.second_weight + tower.dbn.second_bias)
-        entering = entering + linear(tower.reads_code, member, 2 * code - 1)
+        entering = entering + linear(tower.reads_dbn, member, 2 * code - 1)
     if tower.reads_features is not None:
         entering = entering + linear(tower.reads_features, member, features)
     hidden = torch.relu(entering)
@@ -36,7 +36,7 @@ def naive_encode(net, name, features, visible, member):
         "hidden": hidden,
         "shared": code,
         "net classes": linear(tower.net_classes, member, hidden),
-        "shared classes": linear(net.shared_classes, member, CODE_GAIN * code),
+        "shared classes": linear(net.shared_classes, member, SHARED_GAIN * code),
     }
     for other in SIZES:
         outputs[f"to {other}"] = torch.relu(linear(net.tower(other).decoder, member, 2 * code))

@@ -31,9 +31,9 @@ def test_each_variant_has_its_decoders_and_its_loss(variant, routes):
     total = 0.0
     for route in routes:
         source, target = route.split("_to_")
-        guess = torch.sigmoid(net.decoders[route](net.code(source, data[source])))
+        guess = torch.sigmoid(net.decoders[route](net.embed(source, data[source])))
         total = total + 0.5 * ((guess - data[target]) ** 2).sum() / 8
-    gap = 0.5 * ((net.code("image", data["image"]) - net.code("text", data["text"])) ** 2).sum() / 8
+    gap = 0.5 * ((net.embed("image", data["image"]) - net.embed("text", data["text"])) ** 2).sum() / 8
     figures = CorrespondenceObjective(net, data, 0.3).gradients(torch.arange(8), 0, seeded())
     assert_close(figures["loss"], (0.7 * total + 0.3 * gap).detach())
     assert list(figures) == ["loss", *routes, "correspondence"]
@@ -41,7 +41,7 @@ def test_each_variant_has_its_decoders_and_its_loss(variant, routes):
 
 def test_pull_on_a_code_is_alpha_times_the_difference():
     net, data = make_net("corr"), make_data(1)
-    image, text = (net.code(name, x) for name, x in data.items())
+    image, text = (net.embed(name, x) for name, x in data.items())
     image.retain_grad()
     (0.8 * 0.5 * (image - text).square().sum(1).mean()).backward()
     assert_close(image.grad, 0.8 * (image - text).detach())
@@ -86,4 +86,4 @@ def test_mistakes_are_named():
     with pytest.raises(ConfigError, match="exactly two"):
         CorrespondenceAutoencoder({"a": 1, "b": 1, "c": 1}, 2, seeded())
     with pytest.raises(ConfigError, match="'sound' is unknown"):
-        make_net().code("sound", torch.zeros(1, 5))
+        make_net().embed("sound", torch.zeros(1, 5))

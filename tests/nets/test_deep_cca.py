@@ -103,7 +103,7 @@ def test_objective_sums_the_leading_values_and_training_raises_them():
     net = DeepCCA({"a": (6, 16, 2), "b": (5, 16, 2)}, seeded()).double()
     objective = DeepCCAObjective(net, {"a": first, "b": second}, components=1)
     with torch.no_grad():
-        expected = canonical_correlations(net.code("a", first), net.code("b", second))[0]
+        expected = canonical_correlations(net.embed("a", first), net.embed("b", second))[0]
     figures = objective.gradients(torch.arange(200), 0, seeded())
     assert_close(figures["loss"], -expected)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
@@ -125,7 +125,7 @@ def test_mistakes_are_named():
     with pytest.raises(ConfigError, match="equally wide outputs"):
         DeepCCA({"a": (3, 2), "b": (3, 4)}, seeded())
     with pytest.raises(ConfigError, match="'c' is unknown"):
-        DeepCCA({"a": (3, 2), "b": (3, 2)}, seeded()).code("c", torch.zeros(1, 3))
+        DeepCCA({"a": (3, 2), "b": (3, 2)}, seeded()).embed("c", torch.zeros(1, 3))
 
 
 def running_objective(first, second, momentum, **options):
@@ -139,7 +139,7 @@ def test_without_momentum_running_covariances_are_the_batchs_own():
     for step in range(3):
         rows = torch.arange(20) + 20 * step
         found = objective.gradients(rows, step, seeded(0))
-        outputs = [net.code(name, view[rows]) for name, view in (("a", first), ("b", second))]
+        outputs = [net.embed(name, view[rows]) for name, view in (("a", first), ("b", second))]
         assert_close(-found["loss"], canonical_correlations(*outputs, 0.1).sum().detach())
 
 
@@ -150,7 +150,7 @@ def test_running_covariances_become_those_of_all_rows():
     random = seeded(3)
     for step in range(2_000):
         objective.gradients(torch.randperm(400, generator=random)[:8], step, random)
-    outputs = [net.code(name, view).detach() for name, view in (("a", first), ("b", second))]
+    outputs = [net.embed(name, view).detach() for name, view in (("a", first), ("b", second))]
     expected = torch.cov(torch.cat(outputs, 1).T)
     assert_close(net.covariances[0], expected[:3, :3], atol=0.15, rtol=0.1)
     assert_close(net.covariances[2], expected[:3, 3:], atol=0.15, rtol=0.1)
@@ -167,7 +167,7 @@ def test_only_the_batchs_share_of_running_covariances_has_a_gradient():
     found = weight.grad.clone()
 
     def loss():
-        outputs = [net.code(name, view[30:]) for name, view in (("a", first), ("b", second))]
+        outputs = [net.embed(name, view[30:]) for name, view in (("a", first), ("b", second))]
         averaged = 0.5 * kept + 0.5 * torch.stack(batch_covariances(*outputs))
         return -whitened_correlations(list(averaged), 0.1).sum()
 

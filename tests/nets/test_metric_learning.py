@@ -93,7 +93,7 @@ def naive_total(objective, batch, step, random):
     codes, outputs = [], []
     for name, rows in objective.rows.items():
         chosen = batch.labelled, batch.unlabelled[name]
-        codes.append(torch.cat([rows.labelled_codes[chosen[0]], rows.unlabelled_codes[chosen[1]]]))
+        codes.append(torch.cat([rows.labelled_embeddings[chosen[0]], rows.unlabelled_embeddings[chosen[1]]]))
         x = torch.cat([rows.labelled[chosen[0]], rows.unlabelled[chosen[1]]])
         outputs.append(net(name, naive_dropout(x, options.dropout, random)))
     weight = options.unlabelled_weight if step >= options.unlabelled_from else 0.0

@@ -5,6 +5,7 @@ dataclasses marked `@stateful`. Arrays go to safetensors under a dotted name; th
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -15,16 +16,27 @@ from diptych._core.errors import DataError
 
 T = TypeVar("T")
 _STATEFUL: dict[str, type] = {}
+_STORED: dict[type, str] = {}
 _JSON_LEAVES = (str, bool, int, float, type(None))
 
 
 def stateful(cls: type[T]) -> type[T]:
     """Allow instances of this dataclass inside a saved model, under the class's name."""
-    if not is_dataclass(cls):
-        raise TypeError(f"{cls.__name__} must be a dataclass to be stateful.")
-    if _STATEFUL.setdefault(cls.__name__, cls) is not cls:
-        raise TypeError(f"two stateful classes are called {cls.__name__}.")
-    return cls
+    return stateful_as(cls.__name__)(cls)
+
+
+def stateful_as(stored: str) -> Callable[[type[T]], type[T]]:
+    """Like `stateful`, under the name that a renamed class had when models were first saved."""
+
+    def register(cls: type[T]) -> type[T]:
+        if not is_dataclass(cls):
+            raise TypeError(f"{cls.__name__} must be a dataclass to be stateful.")
+        if _STATEFUL.setdefault(stored, cls) is not cls:
+            raise TypeError(f"two stateful classes are called {stored}.")
+        _STORED[cls] = stored
+        return cls
+
+    return register
 
 
 def stored_names(cls: type) -> dict[str, str]:
@@ -56,10 +68,10 @@ def _pack(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:  # noqa:
     if isinstance(value, sp.csr_array):
         parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
         return {"$csr": {key: inside(key, part) for key, part in parts.items()}, "shape": list(value.shape)}
-    if is_dataclass(value) and _STATEFUL.get(type(value).__name__) is type(value):
+    if is_dataclass(value) and type(value) in _STORED:
         names = stored_names(type(value))
         content = {stored: inside(stored, getattr(value, name)) for stored, name in names.items()}
-        return {"$type": type(value).__name__, "fields": content}
+        return {"$type": _STORED[type(value)], "fields": content}
     if isinstance(value, dict):
         if any(not isinstance(key, str) or key.startswith("$") for key in value):
             raise TypeError(f"{name}: the keys of a saved dict must be strings that do not start with '$'.")

@@ -9,10 +9,10 @@ import numpy as np
 from diptych._core.arrays import Singles
 from diptych.export.graph import Traced, side_by_side, trace_steps, traces_step
 from diptych.methods.deep.layers import Clip, Columns, CountLayer, DenseLayer, EqualLength, Parallel, Weighted
-from diptych.methods.deep.towers import TwoTowerCode
+from diptych.methods.deep.towers import TwoTowerEmbedder
 
 if TYPE_CHECKING:  # their modules import torch, which tracing them does not need
-    from diptych.methods.deep.dbn import JointCode
+    from diptych.methods.deep.dbn import JointEmbedder
     from diptych.methods.deep.layers import BranchOutputs, Centred
 
 _ACTIVATIONS: dict[str, Callable[[Traced], Traced]] = {
@@ -69,8 +69,8 @@ def weighted(step: Weighted, rows: Traced) -> Traced:
     return rows * step.factor
 
 
-@traces_step("methods.deep.towers:TwoTowerCode")
-def two_tower_code(step: TwoTowerCode, rows: Traced) -> Traced:
+@traces_step("methods.deep.towers:TwoTowerEmbedder")
+def two_tower_embedder(step: TwoTowerEmbedder, rows: Traced) -> Traced:
     """The members' embeddings side by side, their mean class probabilities, or both, each part at length one."""
     embeddings = [trace_steps(tower, rows) for tower in step.towers]
     parts = []
@@ -105,8 +105,8 @@ def centred(step: "Centred", rows: Traced) -> Traced:
     return rows.astype("float32") - step.centre
 
 
-@traces_step("methods.deep.dbn:JointCode")
-def joint_code(step: "JointCode", rows: Traced) -> Traced:
+@traces_step("methods.deep.dbn:JointEmbedder")
+def joint_embedder(step: "JointEmbedder", rows: Traced) -> Traced:
     """The joint representation inferred from one modality alone, the others filled in by mean field."""
     machine = step.machine
     given = rows.astype("float32") @ machine.weights[step.modality] + machine.hidden_bias

@@ -9,16 +9,16 @@ from diptych.features.scaling import BlockScaling, Scaling
 from diptych.methods.baselines import Chance, Identity
 from diptych.methods.deep.towers import (
     LEAST_PROBABILITY,
-    BranchCode,
+    BranchEmbedder,
     BranchLayer,
-    ClassProbabilityCode,
+    ClassProbabilityEmbedder,
     MemberTower,
     Tower,
 )
 from diptych.methods.linear.kcca import KCCA
 from diptych.methods.linear.kernels import POLY_OFFSET, Kernel
 from diptych.methods.linear.linear_method import LinearMethod
-from diptych.methods.linear.partner_space import PartnerCode, Spaces
+from diptych.methods.linear.partner_space import PartnerEmbedder, Spaces
 from diptych.methods.semantic.jrl import JRL, Voters
 from diptych.methods.semantic.lgcfl import LGCFL
 from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
@@ -77,8 +77,8 @@ def kernel(of: Kernel, rows: Traced, landmarks: Traced) -> Traced:
 
 def votes(of: Voters, neighbours: int, codes: Traced) -> Traced:
     """What the nearest voters say: see `diptych.methods.semantic.jrl`."""
-    voters = codes.like(of.codes.T)
-    nearest, places = _squared_distances(codes, voters).smallest(min(neighbours, len(of.codes)))
+    voters = codes.like(of.embeddings.T)
+    nearest, places = _squared_distances(codes, voters).smallest(min(neighbours, len(of.embeddings)))
     distances = nearest.apply("Sqrt")
     # log 1 / (1 + e^d) without overflow, for d is never negative
     affinities = (distances + ((distances * -1.0).apply("Exp") + 1.0).apply("Log")) * -1.0
@@ -154,9 +154,9 @@ def deep(method: "DeepMethod", modality: str, rows: Traced) -> Traced:
 @traces_method("deep.dbn:MultimodalDBN")
 def multimodal_dbn(method: "MultimodalDBN", modality: str, rows: Traced) -> Traced:
     """The joint representation inferred from one modality alone."""
-    from diptych.methods.deep.dbn import JointCode
+    from diptych.methods.deep.dbn import JointEmbedder
 
-    return trace_steps((*method.chains_[modality], JointCode(method.joint_, modality)), rows)
+    return trace_steps((*method.chains_[modality], JointEmbedder(method.joint_, modality)), rows)
 
 
 @traces_method("deep.multimodal_dbm:MultimodalDBM")
@@ -169,23 +169,23 @@ def multimodal_dbm(method: "MultimodalDBM", modality: str, rows: Traced) -> Trac
 @traces_step("methods.linear.partner_space:Spaces")
 def spaces(step: Spaces, rows: Traced) -> Traced:
     """The class embedding, then the partner embedding, which holds the class embedding too where that has a weight."""
-    classes = trace_steps((step.class_code,), rows)
-    partners = trace_steps((step.partner_code,), rows)
+    classes = trace_steps((step.class_embedder,), rows)
+    partners = trace_steps((step.partner_embedder,), rows)
     if step.class_weight != 0:
         partners = side_by_side([partners, classes * step.class_weight]) / (1.0 + step.class_weight**2) ** 0.5
     return side_by_side([classes, partners * step.partner_weight])
 
 
-@traces_step("methods.linear.partner_space:PartnerCode")
-def partner_code(step: PartnerCode, rows: Traced) -> Traced:
+@traces_step("methods.linear.partner_space:PartnerEmbedder")
+def partner_embedder(step: PartnerEmbedder, rows: Traced) -> Traced:
     """Canonical projections, or the features themselves, at length one, in double precision to the end."""
     centred = trace_steps((step.scaling,), rows) - step.centre
     projected = centred if step.weights is None else centred @ step.weights
     return projected.unit_rows().astype("float32")
 
 
-@traces_step("methods.deep.towers:ClassProbabilityCode")
-def class_probability_code(step: ClassProbabilityCode, rows: Traced) -> Traced:
+@traces_step("methods.deep.towers:ClassProbabilityEmbedder")
+def class_probability_embedder(step: ClassProbabilityEmbedder, rows: Traced) -> Traced:
     """Class probabilities, brought to length one by an entry in the column of their modality."""
     features = _features(step.tower, rows)
     scores = _scores(step.tower, features, _entering(step.tower, rows, features))
@@ -202,8 +202,8 @@ def class_probability_code(step: ClassProbabilityCode, rows: Traced) -> Traced:
     return side_by_side([probabilities, *extra]).astype("float32")
 
 
-@traces_step("methods.deep.towers:BranchCode")
-def branch_code(step: BranchCode, rows: Traced) -> Traced:
+@traces_step("methods.deep.towers:BranchEmbedder")
+def branch_embedder(step: BranchEmbedder, rows: Traced) -> Traced:
     """The branches' outputs of all members, or S less ½, less their mean over the training items; length one."""
     features = _features(step.tower, rows)
     entering = _entering(step.tower, rows, features)

@@ -1,4 +1,4 @@
-"""Choose a method by what the data have, and by validation, and fit it."""
+"""Choose a method by what the data have and by validation, and fit it."""
 
 import copy
 from collections.abc import Sequence
@@ -111,14 +111,14 @@ class Auto(Method):
         self._take(best, trials, reason(best, trials, found, plan, self.record_.get("label_note")), plan.seconds)
 
     def _affordable(self, found: Situation, waiting: Sequence[Candidate]) -> Affordable:
-        """How much of the data to learn from; all of it where another profile than the usual one was asked for."""
+        """How much of the data to learn from; all of it under another profile than the default."""
         if self.profile != "standard" or CLASSES in waiting:
             return Affordable(found.pairs, found.known, None)
         wanted = found.known if CLASSES_AND_PARTNERS in waiting else 0
         return affordable(found.pairs, wanted, list(found.widths.values()), self.budget_s)
 
     def _tried(self, candidate: Candidate, data: TrainingData, found: Situation, progress: Progress) -> Trial:
-        """Fit a candidate and let validation speak of it."""
+        """Fit a candidate and score it on validation."""
         seen = data if candidate.labels else without_labels(data)
         method = _class_of(candidate)(**self._params(candidate, found))
         method.registry_name = candidate.method
@@ -149,7 +149,7 @@ class Auto(Method):
         return identity if shares_a_space(data, self.seed) else learned
 
     def _take(self, best: Trial, trials: Sequence[Trial], why: str, seconds: float | None) -> None:
-        """Be the chosen method from now on."""
+        """Take over the state of the chosen method."""
         self.method_ = best.method
         self.record_ = best.method.record_
         self.spaces_ = best.method.spaces

@@ -1,4 +1,4 @@
-"""How long a fit will take, from the numbers of rows and columns, and how many rows may be looked at in that time.
+"""Estimate how long a fit takes from the numbers of rows and columns, and how many rows fit into a given time.
 
 The rates were measured on two cores, on data of 1,300 to 7,400 training pairs and 140 to 3,000 columns, where the
 estimate came within a tenth of the time; `MARGIN` is for machines that are slower or have other work. They are not
@@ -17,7 +17,7 @@ from diptych.data import Labels, TrainingData
 from diptych.methods.training_inputs import with_labels_kept
 
 START_SECONDS = 4.0
-"""Importing torch, opening the data and judging."""
+"""Importing torch, opening the data and scoring."""
 
 MARGIN = 1.25
 
@@ -33,7 +33,7 @@ _POSTERIOR_ENTRY = 1.3e-6
 FEWEST_LABELLED = 1_000
 FEWEST_PAIRS = 5_000
 FEWEST_OF_A_CLASS = 10
-MOST_JUDGES = 1_000
+MOST_VALIDATION_ITEMS = 1_000
 _SHRINK = 0.8
 
 
@@ -58,7 +58,7 @@ def posterior_seconds(labelled: int, columns: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Affordable:
-    """How much of the data a fit within the budget can look at.
+    """How much of the data a fit can use within the budget.
 
     Attributes:
         pairs: training pairs.
@@ -108,9 +108,9 @@ def limited(data: TrainingData, found: Affordable, seed: int) -> TrainingData:
     known = data.train.labels.is_labelled
     if found.labelled and np.count_nonzero(known) > found.labelled:
         data = with_labels_kept(data, _drawn_labels(data.train.labels, found.labelled, seed))
-    if data.validation is not None and len(data.validation) > MOST_JUDGES:
+    if data.validation is not None and len(data.validation) > MOST_VALIDATION_ITEMS:
         every = np.ones(len(data.validation), dtype=np.bool_)
-        data = replace(data, validation=data.validation.take(_drawn(every, MOST_JUDGES, seed, "validation")))
+        data = replace(data, validation=data.validation.take(_drawn(every, MOST_VALIDATION_ITEMS, seed, "validation")))
     return data
 
 

@@ -1,4 +1,4 @@
-"""Which methods come into question for a dataset: a rule by what its items have, before anything is fitted."""
+"""The methods that suit a dataset by what its items have, and how validation compares them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ FEWEST_PER_CLASS = 2
 
 @dataclass(frozen=True)
 class Situation:
-    """What there is to learn from, in numbers.
+    """What the training data hold, in numbers.
 
     Attributes:
         modalities: their names.
@@ -104,7 +104,7 @@ class Situation:
         return None
 
     def words(self) -> str:
-        """What there is, in a few words."""
+        """A short description of the data."""
         pairs = f"{self.pairs:,} pair{'s' * (self.pairs != 1)}"
         if not self.labelled:
             return f"{pairs} and no labels"
@@ -116,7 +116,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method that comes into question.
+    """A method that could be used.
 
     Attributes:
         method: its name.
@@ -174,12 +174,12 @@ LEAST_GAIN = 0.03
 """The share of the way from chance to a perfect MAP below which the class space learned nothing of the labels."""
 
 MOST_LOOKED_AT = 1_000
-"""Training pairs by which features as they are are judged; nothing was learned from them."""
+"""Training pairs by which features as they are are scored; nothing was learned from them."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A score on validation, and what codes that know nothing would have."""
+    """A score on validation, and what random embeddings would have."""
 
     score: float
     chance: float
@@ -195,7 +195,7 @@ class Trial:
     Attributes:
         candidate: what was fitted.
         method: the fitted method.
-        figures: "MRR" of validation items' own partners, "MAP" of their classes, where these can be judged.
+        figures: "MRR" of validation items' own partners, "MAP" of their classes, where these can be scored.
     """
 
     candidate: Candidate
@@ -204,18 +204,18 @@ class Trial:
 
     @classmethod
     def of(cls, candidate: Candidate, method: Method, data: TrainingData) -> "Trial":
-        """Judge a fitted method on validation, its partner space by partners and its class space by classes."""
-        judges: list[tuple[Validation | None, Purpose]] = [(Validation.of(data), "class")]
+        """Score a fitted method on validation, its partner space by partners and its class space by classes."""
+        scorers: list[tuple[Validation | None, Purpose]] = [(Validation.of(data), "class")]
         validation = data.validation
         if validation is not None and len(validation.having(*data.modalities)) >= FEWEST_PAIRS:
-            judges.insert(0, (Validation.of(without_labels(data)), "partner"))
+            scorers.insert(0, (Validation.of(without_labels(data)), "partner"))
         figures = {}
-        for judge, purpose in judges:
-            if judge is None or judge.measure in figures or (judge.by == "partner") != (purpose == "partner"):
+        for scorer, purpose in scorers:
+            if scorer is None or scorer.measure in figures or (scorer.by == "partner") != (purpose == "partner"):
                 continue
             wanted: Purpose = purpose if purpose in method.spaces else "auto"
-            embedded = {name: method.embed(name, rows, wanted) for name, rows in judge.rows.items()}
-            figures[judge.measure] = Figure(judge.score(embedded, method.similarity), judge.chance())
+            embedded = {name: method.embed(name, rows, wanted) for name, rows in scorer.rows.items()}
+            figures[scorer.measure] = Figure(scorer.score(embedded, method.similarity), scorer.chance())
         return cls(candidate, method, figures)
 
     @property
@@ -254,7 +254,7 @@ def reason(best: Trial, trials: Sequence[Trial], found: Situation, plan: Afforda
         note: what was said of the labels before.
     """
     parts = [f"{best.candidate.method} ({best.candidate.words})", found.words()]
-    parts.append(f"on validation {best.words()}" if best.figures else "too few validation items to judge by")
+    parts.append(f"on validation {best.words()}" if best.figures else "too few validation items to score by")
     parts += [
         f"{trial.candidate.method} ({trial.candidate.words}) has {trial.words()}"
         for trial in trials

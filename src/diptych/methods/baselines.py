@@ -1,4 +1,4 @@
-"""Features that already share a space: nothing is learned, rows are compared as they are."""
+"""Methods that learn nothing: features as they are, and random embeddings."""
 
 from collections.abc import Mapping
 from hashlib import shake_256
@@ -61,15 +61,15 @@ class Identity(Method):
 
 
 class Chance(Method):
-    """Give every row a pseudo-random code in [−1, 1) drawn from its content, its modality and the seed.
+    """Give every row a pseudo-random embedding in [−1, 1) drawn from its content, its modality and the seed.
 
-    Equal rows get equal codes, so that embedding is deterministic, but a code says nothing of its row's class,
-    pair or neighbours. Its retrieval scores scatter around the expectation of a random ranking; the scatter over
+    Equal rows get equal embeddings, so that the method is deterministic, but an embedding says nothing of its row's
+    class, pair or neighbours. Its retrieval scores scatter around the expectation of a random ranking; the scatter over
     seeds shows how far luck alone carries on a dataset.
 
     Args:
-        dimensions: the length of a code.
-        seed: which codes are drawn.
+        dimensions: the length of an embedding.
+        seed: which embeddings are drawn.
 
     Example:
         >>> from diptych.methods import create

@@ -1,4 +1,4 @@
-"""What every fitted model can do: embed rows, arrays and raw items, and say how well they find each other."""
+"""What every fitted model does: embed rows, arrays and raw items, and score how well they retrieve each other."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -165,10 +165,10 @@ class Embedder(PipelineKeeper):
         if empty:
             raise DataError(f"no item of the split '{split}' has '{empty[0]}', so nothing can be scored.")
         rows = {name: part.features(name) for name, part in parts.items()}
-        judge = Validation(rows, {name: part.labels for name, part in parts.items()})
+        scorer = Validation(rows, {name: part.labels for name, part in parts.items()})
         space = self.settle_purpose(purpose, auto="class" if by_class else "partner") or "auto"
         directions = {(a, b): self.represent(a, b, rows[a], rows[b], space) for a, b in permutations(rows, 2)}
-        return judge.score_directions(directions, self.similarity)
+        return scorer.score_directions(directions, self.similarity)
 
     def embed_blocks(self, modality: str, blocks: Iterable[Features], purpose: Purpose = "auto") -> Iterator[Singles]:
         """Embed rows that come block by block (see `Partition.blocks`), each block when it is asked for.

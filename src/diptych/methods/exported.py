@@ -1,4 +1,4 @@
-"""A model as `diptych export` wrote it: ONNX graphs compute its codes, without torch and without its own class."""
+"""A model as `diptych export` wrote it: ONNX graphs compute its embeddings, without torch and without its own class."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class GraphFile:
     Attributes:
         file: its name in the folder.
         sha256: what it must hash to.
-        width: numbers in a code.
+        width: numbers in an embedding.
     """
 
     file: str
@@ -53,8 +53,8 @@ class ExportedModel(Method):
         method: the name of the method.
         cites: the paper that defines the method.
         params: the parameters it was fitted with; those that say where have their defaults.
-        compares: how codes are compared.
-        by_direction: whether the method compares other codes than those of `embed`, which only it can make.
+        compares: how embeddings are compared.
+        by_direction: whether the method compares other embeddings than those of `embed`, which only it can make.
         graphs: by modality.
         needs_torch: modalities whose raw items cannot be read without torch, and why.
         check: how far the graphs were from the model when they were written.
@@ -88,7 +88,7 @@ class ExportedModel(Method):
 
     @property
     def similarity(self) -> Similarity:  # type: ignore[override]
-        """How codes are compared."""
+        """How embeddings are compared."""
         return self.compares
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class ExportedModel(Method):
         return dict(self.params)
 
     def set_params(self, **params: Any) -> NoReturn:  # noqa: ANN401
-        """Refused."""
+        """Refused: an exported model cannot be changed."""
         raise ConfigError("an exported model has no parameters to set; change those of a new fit.")
 
     def learned_state(self) -> NoReturn:
@@ -111,10 +111,10 @@ class ExportedModel(Method):
         gallery: Features,
         purpose: Purpose = "auto",
     ) -> tuple[Singles, Singles]:
-        """The codes of both sides; refused where the method compares something else."""
+        """The embeddings of both sides; refused where the method compares something else."""
         if self.by_direction:
             raise ConfigError(
-                f"this '{self.method}' model compares other codes in each direction, and its graphs hold the ones of "
+                f"this '{self.method}' model compares other embeddings in each direction, and its graphs hold those of "
                 "`embed`; use the model it was exported from."
             )
         return super().represent(query_modality, gallery_modality, queries, gallery, purpose)
@@ -134,7 +134,7 @@ class ExportedModel(Method):
         return pipeline
 
     def fit(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401
-        """Refused, before anything is forgotten."""
+        """Refused: an exported model cannot be fitted."""
         raise FitError("an exported model cannot be fitted; fit its method and export again.")
 
     def _fit(self, data: TrainingData, progress: Progress) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The stages of a fit in plain words, and a network's many stages as one share of the whole."""
+"""The stages of a fit in plain English, and CDMLMR's many stages as one percentage."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class WholeFit:
         self._furthest = 0
 
     def __call__(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
-        """Pass on how far the whole is; a stage nobody knows leaves it where it was."""
+        """Report the percentage of the whole fit; an unknown stage does not change it."""
         start, end = self._spans.get(stage, (0.0, 0.0))
         share = start + (end - start) * done / max(1, total)
         self._furthest = max(self._furthest, round(100 * share))
@@ -43,7 +43,7 @@ class WholeFit:
 
 
 def validation_figures(figures: Mapping[str, float] | None) -> dict[str, float] | None:
-    """What validation says, without what only says something to those who know the network."""
+    """The validation figures among all figures of a step."""
     shown = {
         "validation score" if name == "validation" else name: value
         for name, value in (figures or {}).items()

@@ -55,7 +55,7 @@ def _copy_pipeline(source: Path, expected: str, target: Path) -> None:
 
 
 def _fingerprint(body: dict[str, Any], weights: bytes) -> str:
-    """Hash what decides the codes: not how long the fit took, nor where it ran."""
+    """Hash what decides the embeddings: not how long the fit took, nor where it ran."""
     params = {name: value for name, value in body["params"].items() if name not in ("cache", "device")}
     learned = {name: value for name, value in body["state"].items() if name != "record_"}
     return hash_state([body["method"] or body["class"], params, learned], weights)

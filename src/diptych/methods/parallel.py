@@ -1,4 +1,4 @@
-"""Fitting one method with several processes at once: what the command line needs of `diptych.training`."""
+"""Fit one method with several processes at once, for the command line."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -59,7 +59,7 @@ def propagate(
     if labels.is_labelled[paired].all() or not labels.is_labelled[paired].any():
         return data, record
     progress("label propagation", 0, 2)
-    graph = affinity_graph(pair_codes(data))
+    graph = affinity_graph(pair_embeddings(data))
     progress("label propagation", 1, 2)
     given = label_shares(labels)
     soft = given.copy()
@@ -72,8 +72,8 @@ def propagate(
     return with_propagated_labels(data, protocol, _with_guesses(labels, soft, fresh), soft), record
 
 
-def pair_codes(data: TrainingData) -> Floats:
-    """Ridge CCA codes of every modality, each of length 1 and side by side, of the items that have them all.
+def pair_embeddings(data: TrainingData) -> Floats:
+    """Ridge CCA embeddings of every modality, each of length 1 and side by side, of the items that have them all.
 
     Rows are scaled to length 1 again, so that the dot product of two is the mean of the cosines in each modality.
     Direction i counts with its correlation, as in `CCA(weight_power=1)`. For more than two modalities it is λ − 1 of
@@ -94,19 +94,19 @@ def pair_codes(data: TrainingData) -> Floats:
     else:
         values, parts = multiview_coordinates(views, ridges, COMPONENTS)
         strengths = values - 1.0
-    codes = [view.rows @ (view.weights(part) * strengths) for view, part in zip(views, parts, strict=True)]
-    return unit_rows(np.hstack([unit_rows(each) for each in codes]))
+    embeddings = [view.rows @ (view.weights(part) * strengths) for view, part in zip(views, parts, strict=True)]
+    return unit_rows(np.hstack([unit_rows(each) for each in embeddings]))
 
 
-def affinity_graph(codes: Floats, neighbours: int = NEIGHBOURS) -> Sparse:
+def affinity_graph(embeddings: Floats, neighbours: int = NEIGHBOURS) -> Sparse:
     """D^{-1/2} (W + Wᵀ) D^{-1/2}, where W holds the cube of the cosine of each row with its nearest other rows.
 
     Args:
-        codes: rows of length 1.
+        embeddings: rows of length 1.
         neighbours: how many other rows each is joined to.
     """
-    count = len(codes)
-    cosines, nearest = _nearest(codes.astype(np.float32), min(neighbours, count - 1))
+    count = len(embeddings)
+    cosines, nearest = _nearest(embeddings.astype(np.float32), min(neighbours, count - 1))
     weights = np.maximum(cosines.astype(np.float64), 0.0) ** WEIGHT_POWER
     weights[nearest < 0] = 0.0  # an approximate search may find fewer
     rows = np.repeat(np.arange(count), nearest.shape[1])
@@ -164,26 +164,26 @@ def _divided(values: Floats, by: Floats) -> Floats:
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
 
 
-def _nearest(codes: Singles, count: int) -> tuple[Singles, Integers]:
+def _nearest(embeddings: Singles, count: int) -> tuple[Singles, Integers]:
     """The cosines and positions of each row's nearest other rows; -1 where fewer were found."""
-    index = _index(codes)
-    index.add(codes)
-    cosines, found = index.search(codes, count + 1)
-    own = found == np.arange(len(codes))[:, None]
+    index = _index(embeddings)
+    index.add(embeddings)
+    cosines, found = index.search(embeddings, count + 1)
+    own = found == np.arange(len(embeddings))[:, None]
     own[~own.any(axis=1), -1] = True  # a row with many equals may miss itself; its farthest one goes instead
-    shape = (len(codes), count)
+    shape = (len(embeddings), count)
     return cosines[~own].reshape(shape), found[~own].reshape(shape)
 
 
-def _index(codes: Singles) -> Any:  # noqa: ANN401 - faiss has no types
+def _index(embeddings: Singles) -> Any:  # noqa: ANN401 - faiss has no types
     """An exact index; for many rows one that looks into the nearest of 4 √n cells only, made alike every time."""
     library = faiss()
-    rows, dimension = codes.shape
+    rows, dimension = embeddings.shape
     flat = library.IndexFlatIP(dimension)
     if rows <= _EXACT_UP_TO:
         return flat
     index = library.IndexIVFFlat(flat, dimension, round(4 * rows**0.5), library.METRIC_INNER_PRODUCT)
     index.cp.niter = _CLUSTERING_ROUNDS
     index.nprobe = _PROBED_CELLS
-    index.train(codes)
+    index.train(embeddings)
     return index

@@ -1,4 +1,4 @@
-"""Several spaces in one model, and the purpose that says which of them is meant.
+"""Several spaces in one model, and the purpose that selects one of them.
 
 A model may hold a *class* space, where things of one kind are near each other, and a *partner* space, where an item is
 near the very item it belongs to. Its embeddings are both side by side; a purpose picks the columns.

@@ -1,4 +1,4 @@
-"""The registry: every method by name. A method's module is imported only when it is asked for."""
+"""Every method by name; a method's module is imported when it is first used."""
 
 import ast
 import re
@@ -52,9 +52,7 @@ _METHODS: dict[str, Entry] = {
         "diptych.methods.baselines:Identity",
         "features as they are, for encoders that already share a space (zero-shot); learns nothing",
     ),
-    "chance": Entry(
-        "diptych.methods.baselines:Chance", "codes that know nothing, for the level below which nobody falls"
-    ),
+    "chance": Entry("diptych.methods.baselines:Chance", "random embeddings: the level below which no method falls"),
     "cca-paper": Entry("diptych.methods.linear.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
     "cca": Entry("diptych.methods.linear.cca:CCA", "ridge CCA, ridge and components chosen on validation"),
     "cfa": Entry("diptych.methods.linear.cfa:CFA", "cross-modal factor analysis"),
@@ -68,7 +66,7 @@ _METHODS: dict[str, Entry] = {
         "diptych.methods.semantic.lgcfl:LGCFL", "linear maps into the label space, sparse by groups of columns"
     ),
     "bimodal-ae": _deep("autoencoders:BimodalAE", "bimodal autoencoder over two DBNs"),
-    "multimodal-dbn": _deep("dbn:MultimodalDBN", "joint machine over two DBNs, generated codes"),
+    "multimodal-dbn": _deep("dbn:MultimodalDBN", "joint machine over two DBNs, generated embeddings"),
     "multimodal-dbm": _deep("multimodal_dbm:MultimodalDBM", "deep Boltzmann machine over both modalities"),
     "corr-ae": _deep("autoencoders:CorrAE", "correspondence autoencoder", {"variant": "corr"}),
     "corr-cross-ae": _deep("autoencoders:CorrAE", "correspondence cross-autoencoder", {"variant": "cross"}),

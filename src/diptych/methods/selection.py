@@ -22,11 +22,11 @@ FEWEST_PAIRS = 20
 
 @dataclass(frozen=True)
 class Validation:
-    """The validation split as a judge: the mean MAP over all ordered pairs of modalities.
+    """The score on the validation split: the mean MAP over all ordered pairs of modalities.
 
     Where validation items carry no labels, an item's own partner is what is to be found; its average precision is
-    then the reciprocal of its rank. Partners judge as well where labels are few and pairs are many
-    (`judges_by_partner`): a dozen labels choose by chance. Where every validation item has a label, labels judge,
+    then the reciprocal of its rank. Partners decide as well where labels are few and pairs are many
+    (`scores_by_partner`): a dozen labels choose by chance. Where every validation item has a label, labels decide,
     however few items there are.
 
     Attributes:
@@ -43,11 +43,11 @@ class Validation:
 
     @classmethod
     def of(cls, data: TrainingData) -> "Validation | None":
-        """Take the judge from the training data; None when there is nothing to judge by."""
+        """Take the validation split of the training data; None when there is nothing to score by."""
         if data.validation is None:
             return None
         part = data.validation
-        by_class = not judges_by_partner(part, data.modalities)
+        by_class = not scores_by_partner(part, data.modalities)
         part = part.labelled() if by_class else part
         parts = {name: part.having(name) for name in data.modalities}
         if any(len(p) < 2 for p in parts.values()):
@@ -64,12 +64,14 @@ class Validation:
         """What the score is, for a person: "MAP", or "MRR" where partners are to be found."""
         return "MAP" if self.by == "class" else "MRR"
 
-    def score(self, codes: Mapping[str, Any], similarity: Similarity = "cosine") -> float:
+    def score(self, embeddings: Mapping[str, Any], similarity: Similarity = "cosine") -> float:
         """Score embedded validation rows, one matrix per modality."""
-        return self.score_directions({(a, b): (codes[a], codes[b]) for a, b in permutations(self.rows, 2)}, similarity)
+        return self.score_directions(
+            {(a, b): (embeddings[a], embeddings[b]) for a, b in permutations(self.rows, 2)}, similarity
+        )
 
     def chance(self) -> float:
-        """What codes that know nothing score on average."""
+        """What random embeddings score on average."""
         levels = [
             expected_average_precision(counts[counts > 0], len(self.labels[b]), self.k).mean()
             for a, b in permutations(self.rows, 2)
@@ -88,7 +90,7 @@ class Validation:
         return float(np.mean(scores))
 
 
-def judges_by_partner(part: Partition, modalities: tuple[str, ...]) -> bool:
+def scores_by_partner(part: Partition, modalities: tuple[str, ...]) -> bool:
     """Whether validation items are to find their own partners, because none has a label or too few have."""
     labelled = int(part.labels.is_labelled.sum())
     if not labelled:
@@ -100,9 +102,9 @@ def judges_by_partner(part: Partition, modalities: tuple[str, ...]) -> bool:
 
 
 def selection_note(data: TrainingData) -> str | None:
-    """Say where partners judge although there are labels; None where labels judge, or nothing does."""
+    """Say where partners decide although there are labels; None where labels decide, or nothing does."""
     part = data.validation
-    if part is None or not part.labels.is_labelled.any() or not judges_by_partner(part, data.modalities):
+    if part is None or not part.labels.is_labelled.any() or not scores_by_partner(part, data.modalities):
         return None
     return (
         f"only {int(part.labels.is_labelled.sum())} of {len(part)} validation items have a label, so settings were "

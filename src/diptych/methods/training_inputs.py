@@ -1,4 +1,4 @@
-"""What labels are good for: those of one class, of none, or without two items of a class tell nothing of kinds."""
+"""What a fit learns from: training pairs and their scalings, and labels that are of use."""
 
 import logging
 from collections.abc import Mapping

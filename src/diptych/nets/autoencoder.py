@@ -13,10 +13,10 @@ from diptych.nets.rows import RowSource, same_length
 
 
 class Autoencoder(nn.Module):
-    """ReLU layers down to the code and mirrored up again, with a sigmoid output (stage one of CMDN, Peng et al. 2016).
+    """ReLU layers down to the embedding, mirrored up again to a sigmoid output (stage one of CMDN, Peng et al. 2016).
 
     Args:
-        sizes: width of the input, then of each encoding layer; the last is the code. (d, 1024) is the single
+        sizes: width of the input, then of each encoding layer; the last is the embedding. (d, 1024) is the single
             autoencoder d → 1024 → d, (d, 1024, 512) the deep one d → 1024 → 512 → 1024 → d.
         random: the source of the weights, N(0, 1/outputs).
         output: activation of the reconstruction; "sigmoid" needs inputs in [0, 1].
@@ -29,14 +29,14 @@ class Autoencoder(nn.Module):
         self.encoder = DenseStack(self.sizes, random)
         self.decoder = DenseStack(self.sizes[::-1], random, last=output)
 
-    def code(self, x: Tensor) -> Tensor:
+    def embed(self, x: Tensor) -> Tensor:
         """Return the innermost layer."""
-        code: Tensor = self.encoder(x)
-        return code
+        embedding: Tensor = self.encoder(x)
+        return embedding
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the reconstruction."""
-        reconstruction: Tensor = self.decoder(self.code(x))
+        reconstruction: Tensor = self.decoder(self.embed(x))
         return reconstruction
 
     def deepened(self, inner: int, random: torch.Generator) -> "Autoencoder":
@@ -85,9 +85,9 @@ class CorrespondenceAutoencoder(nn.Module):
 
     Args:
         sizes: width of each of the two modalities, by name.
-        hidden: width of the codes.
+        hidden: width of the embeddings.
         random: the source of the weights, N(0, 1/outputs).
-        variant: what each code reconstructs: "corr" its own modality, "cross" the other, "full" both.
+        variant: what each embedding reconstructs: "corr" its own modality, "cross" the other, "full" both.
     """
 
     def __init__(
@@ -103,20 +103,20 @@ class CorrespondenceAutoencoder(nn.Module):
         self.routes = [(a, b) for a in sizes for b in sizes if variant == "full" or (a == b) == (variant == "corr")]
         self.decoders = nn.ModuleDict({f"{a}_to_{b}": dense(hidden, sizes[b], random) for a, b in self.routes})
 
-    def code(self, modality: str, x: Tensor) -> Tensor:
-        """Return the code of one modality's rows."""
+    def embed(self, modality: str, x: Tensor) -> Tensor:
+        """Return the embedding of one modality's rows."""
         if modality not in self.modalities:
             raise ConfigError(f"the modality '{modality}' is unknown; this net has {', '.join(self.modalities)}.")
         return torch.sigmoid(self.encoders[modality](x))
 
     def loss_parts(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return ½‖error‖² of each reconstruction, named source_to_target, and ½‖h₁ − h₂‖² as "correspondence"."""
-        codes = {name: self.code(name, inputs[name]) for name in self.modalities}
+        embeddings = {name: self.embed(name, inputs[name]) for name in self.modalities}
         parts = {}
         for source, target in self.routes:
             route = f"{source}_to_{target}"
-            parts[route] = _half_squared(torch.sigmoid(self.decoders[route](codes[source])), inputs[target])
-        first, second = codes.values()
+            parts[route] = _half_squared(torch.sigmoid(self.decoders[route](embeddings[source])), inputs[target])
+        first, second = embeddings.values()
         return {**parts, "correspondence": _half_squared(first, second)}
 
 
@@ -160,7 +160,7 @@ def _half_squared(guess: Tensor, target: Tensor) -> Tensor:
 class BimodalAutoencoder(nn.Module):
     """z = σ(W₁x₁ + W₂x₂ + b), reconstructions g(V_m z + a_m), optional class head (Ngiam et al. 2011; CMDN, CDMLMR).
 
-    The bias of the middle layer is shared, and a modality that is absent contributes zero, so that the code of one
+    The bias of the middle layer is shared, and a modality that is absent contributes zero, so that the embedding of one
     modality alone is σ(W_m x_m + b). Decoders are not tied to encoders.
 
     Args:
@@ -196,7 +196,7 @@ class BimodalAutoencoder(nn.Module):
         total = sum((self.encoders[name](x) for name, x in inputs.items()), start=self.middle_bias.new_zeros(()))
         return torch.sigmoid(total + self.middle_bias)
 
-    def code(self, modality: str, x: Tensor) -> Tensor:
+    def embed(self, modality: str, x: Tensor) -> Tensor:
         """Return the middle layer reached from one modality alone."""
         if modality not in self.modalities:
             raise ConfigError(f"the modality '{modality}' is unknown; this net has {', '.join(self.modalities)}.")

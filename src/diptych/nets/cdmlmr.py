@@ -13,8 +13,8 @@ from diptych.nets.dense import MemberLinear
 Branch = Literal["contrastive", "quadruplet", "triplet"]
 Weights = tuple[Tensor, Tensor]
 
-CODE_GAIN = 4.0
-"""What the softmax on S multiplies its codes by, which lie within ±½."""
+SHARED_GAIN = 4.0
+"""What the softmax on S multiplies its embeddings by, which lie within ±½."""
 
 BRANCH_GAIN = 8.0
 """What the softmax on a branch multiplies its outputs by, which have length one."""
@@ -30,7 +30,7 @@ class NetworkShape:
         members: how many networks are trained side by side.
         width: of every hidden layer, of S and of the branches.
         branches: the losses that have one; none leaves the base network.
-        read_features: the supervised nets read the scaled features beside the DBN's code.
+        read_features: the supervised nets read the scaled features beside the DBN's embedding.
         feature_skip: a linear way from the features into S, starting at zero.
         equal_start: the pathways and branches of all modalities start from the same weights.
         branch_softmax: a softmax layer on each branch, shared by the modalities.
@@ -53,7 +53,7 @@ class DeepBelief(nn.Module):
     """The way up through two trained machines, as sigmoid layers that go on training; all members share it.
 
     The first layer reads dense rows, or word frequencies that add up to a fixed length: its bias counts as often as
-    the row has words, so that an empty text has the code σ(0) as in the machine.
+    the row has words, so that an empty text has the embedding σ(0) as in the machine.
 
     Args:
         first: weights and biases of the first layer.
@@ -70,19 +70,19 @@ class DeepBelief(nn.Module):
         self.second_weight, self.second_bias = (nn.Parameter(part.clone()) for part in second)
 
     def forward(self, visible: Tensor) -> Tensor:
-        """Return the upper code, spread from (0, 1) to (−1, 1)."""
+        """Return the upper embedding, spread from (0, 1) to (−1, 1)."""
         length = 1.0 if self.words is None else visible.sum(1, keepdim=True) / self.words
         lower = torch.sigmoid(visible @ self.first_weight + length * self.first_bias)
         return 2.0 * torch.sigmoid(torch.addmm(self.second_bias, lower, self.second_weight)) - 1.0
 
     @property
     def width(self) -> int:
-        """The width of the code."""
+        """The width of the embedding."""
         return int(self.second_bias.shape[0])
 
 
 class Tower(nn.Module):
-    """One modality's layers: supervised net, the way into S, pathway, branches, and the decoder of its net's code."""
+    """One modality's layers: supervised net, the way into S, pathway, branches, and its net's decoder."""
 
     def __init__(self, columns: int, dbn: DeepBelief | None, shape: NetworkShape, random: torch.Generator) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class Tower(nn.Module):
             return MemberLinear(members, size, width, random, scheme, bias=bias, fan_in=inputs, same_rows=True)
 
         self.dbn = dbn
-        self.reads_code = entry(dbn.width, "he", bias=not shape.read_features) if dbn is not None else None
+        self.reads_dbn = entry(dbn.width, "he", bias=not shape.read_features) if dbn is not None else None
         self.reads_features = entry(columns, "he") if shape.read_features else None
         self.net = nn.ModuleList([layer(width, width, "he") for _ in range(2)])
         self.net_classes = layer(width, shape.classes, "xavier")
@@ -117,8 +117,8 @@ class Tower(nn.Module):
         parts = []
         if self.reads_features is not None:
             parts.append(self.reads_features(features))
-        if self.dbn is not None and self.reads_code is not None:
-            parts.append(self.reads_code(self.dbn(visible)))
+        if self.dbn is not None and self.reads_dbn is not None:
+            parts.append(self.reads_dbn(self.dbn(visible)))
         hidden = torch.relu(sum(parts[1:], start=parts[0]))
         for place, layer in enumerate([None, *self.net]):
             hidden = hidden if layer is None else torch.relu(layer(hidden))
@@ -132,9 +132,9 @@ class Tower(nn.Module):
             entering = entering + self.skip(features)
         return torch.sigmoid(entering) - 0.5
 
-    def branch_outputs(self, code: Tensor) -> dict[str, Tensor]:
+    def branch_outputs(self, embedding: Tensor) -> dict[str, Tensor]:
         """Return what each branch gives for S less ½: sigmoids less ½, at length one."""
-        upper = 2.0 * code
+        upper = 2.0 * embedding
         for layer in self.pathway:
             upper = torch.relu(layer(upper))
         return {
@@ -144,7 +144,7 @@ class Tower(nn.Module):
 
 
 class CdmlmrNetwork(nn.Module):
-    """DBN-started towers, supervised nets, shared codes S, pathways and branches, all trained together.
+    """DBN-started towers, supervised nets, shared embeddings S, pathways and branches, all trained together.
 
     Args:
         shape: the layers.
@@ -192,15 +192,15 @@ class CdmlmrNetwork(nn.Module):
         """
         tower = self.tower(modality)
         hidden = tower.hidden(features, visible, kept)
-        code = tower.shared(hidden, features, self.shared_bias)
+        embedding = tower.shared(hidden, features, self.shared_bias)
         outputs = {
             "hidden": hidden,
-            "shared": code,
+            "shared": embedding,
             "net classes": tower.net_classes(hidden),
-            "shared classes": self.shared_classes(CODE_GAIN * code),
+            "shared classes": self.shared_classes(SHARED_GAIN * embedding),
         }
-        outputs |= {f"to {name}": torch.relu(self.tower(name).decoder(2.0 * code)) for name in self.modalities}
-        below = code.detach() if self.shape.stop_gradients else code
+        outputs |= {f"to {name}": torch.relu(self.tower(name).decoder(2.0 * embedding)) for name in self.modalities}
+        below = embedding.detach() if self.shape.stop_gradients else embedding
         for name, output in tower.branch_outputs(below).items():
             outputs[name] = output
             if name in self.branch_classes:

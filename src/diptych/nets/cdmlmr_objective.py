@@ -216,9 +216,9 @@ class CdmlmrObjective:
         return torch.stack(losses).sum(0)
 
     def _reconstruction(self, outputs: Outputs, known: int, weight: float) -> Tensor:
-        """How far every S is from telling the nets' codes of the same documents, its own and the partner's.
+        """How far every S is from telling the nets' embeddings of the same documents, its own and the partner's.
 
-        Unlabelled rows have their own code to tell, and their partner's only where they stand beside it.
+        Unlabelled rows have their own embedding to tell, and their partner's only where they stand beside it.
         """
         errors = []
         for name, parts in outputs.items():
@@ -268,7 +268,7 @@ class CdmlmrObjective:
 
 
 def _watched(outputs: Outputs, branch: str, targets: Tensor, graph: Tensor | None) -> dict[str, Tensor]:
-    """Mean distances of labelled pairs, the graph's purity, and how far codes are from being all alike."""
+    """Mean distances of labelled pairs, the graph's purity, and how far embeddings are from being all alike."""
     known, classes = len(targets), targets.argmax(1)
     first, second = (parts[branch].detach()[:, :known] for parts in outputs.values())
     distance = unit_squared_distances(first, second).sqrt().mean(0)

@@ -93,7 +93,7 @@ class DeepCCA(nn.Module):
         averages = torch.zeros(3, width, width, dtype=torch.float64) if running else None
         self.register_buffer("covariances", averages)
 
-    def code(self, modality: str, x: Tensor) -> Tensor:
+    def embed(self, modality: str, x: Tensor) -> Tensor:
         """Return the output of one view's net, before any canonical rotation."""
         if modality not in self.modalities:
             raise ConfigError(f"the modality '{modality}' is unknown; this net has {', '.join(self.modalities)}.")
@@ -141,7 +141,7 @@ class DeepCCAObjective:
 
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:
         """Back-propagate the loss; also report the mean of the summed correlations."""
-        first, second = (self.net.code(name, source[rows]) for name, source in self.data.items())
+        first, second = (self.net.embed(name, source[rows]) for name, source in self.data.items())
         covariances = self._averaged(batch_covariances(first.double(), second.double()), step)
         correlations = whitened_correlations(covariances, self.regularisation)[: self.components]
         loss = -correlations.sum()

@@ -140,8 +140,8 @@ class FeedForward(nn.Module):
 
     def hidden(self, x: Tensor, random: torch.Generator | None = None) -> Tensor:
         """Return the last hidden layer; dropout acts only when a generator is given."""
-        code: Tensor = self.body(x, random)
-        return code
+        embedding: Tensor = self.body(x, random)
+        return embedding
 
     def forward(self, x: Tensor, random: torch.Generator | None = None) -> Tensor:
         """Return the class scores before the softmax."""

@@ -218,5 +218,5 @@ def active_share(terms: Tensor) -> Tensor:
 
 
 def output_spread(outputs: Tensor) -> Tensor:
-    """Return the standard deviation of an output over the batch, averaged over units: 0 when codes have collapsed."""
+    """Return the standard deviation of an output over the batch, averaged over units: 0 when all rows are alike."""
     return outputs.detach().std(0, correction=0).mean()

@@ -114,22 +114,22 @@ class MetricRows:
     Attributes:
         labelled: what the net reads of the labelled documents, in the same order in every modality.
         unlabelled: what it reads of the unlabelled pool.
-        labelled_codes: the same documents in the space where neighbours are sought.
-        unlabelled_codes: the pool in that space.
+        labelled_embeddings: the same documents in the space where neighbours are sought.
+        unlabelled_embeddings: the pool in that space.
     """
 
     labelled: Tensor
     unlabelled: Tensor
-    labelled_codes: Tensor
-    unlabelled_codes: Tensor
+    labelled_embeddings: Tensor
+    unlabelled_embeddings: Tensor
 
     def inputs(self, labelled: Tensor, unlabelled: Tensor) -> Tensor:
         """The net's input for one batch, labelled documents first."""
         return torch.cat([self.labelled[labelled], self.unlabelled[unlabelled]])
 
-    def codes(self, labelled: Tensor, unlabelled: Tensor) -> Tensor:
+    def embeddings(self, labelled: Tensor, unlabelled: Tensor) -> Tensor:
         """The same rows in the graph's space."""
-        return torch.cat([self.labelled_codes[labelled], self.unlabelled_codes[unlabelled]])
+        return torch.cat([self.labelled_embeddings[labelled], self.unlabelled_embeddings[unlabelled]])
 
 
 class MetricObjective:
@@ -182,9 +182,11 @@ class MetricObjective:
         figures: dict[str, Tensor] = {}
         total = torch.zeros((), device=labels.device)
         if "contrastive" in self.module.branches:
-            codes = [self.rows[name].codes(*chosen[name]) for name in self.rows]
+            embeddings = [self.rows[name].embeddings(*chosen[name]) for name in self.rows]
             first, second = (outputs[name]["contrastive"] for name in self.rows)
-            parts["contrastive"], more = self._contrastive(first, second, codes, labels, step, random, watched=watched)
+            parts["contrastive"], more = self._contrastive(
+                first, second, embeddings, labels, step, random, watched=watched
+            )
             figures |= more
             total = total + self.options.contrastive_weight * parts["contrastive"]
         if "quadruplet" in self.module.branches:
@@ -200,7 +202,7 @@ class MetricObjective:
         self,
         first: Tensor,
         second: Tensor,
-        codes: list[Tensor],
+        embeddings: list[Tensor],
         labels: Tensor,
         step: int,
         random: torch.Generator,
@@ -208,7 +210,7 @@ class MetricObjective:
         watched: bool,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         options = self.options
-        distances = graph_distances(codes[0], codes[1], options.graph_metric)
+        distances = graph_distances(embeddings[0], embeddings[1], options.graph_metric)
         group = unlabelled_group(distances, len(labels), options.unlabelled_pairs)
         graph = torch.zeros_like(group)
         if watched or distances.numel() > len(labels) ** 2:  # else no pair is the graph's to decide
@@ -258,12 +260,14 @@ def require_spread(outputs: Outputs, step: int) -> Tensor:
     """Return the smallest spread of any branch over the batch.
 
     Raises:
-        FitError: if all codes of a branch have become one, which no later step would undo.
+        FitError: if all embeddings of a branch have become one, which no later step would undo.
     """
-    spread = torch.stack([output_spread(codes) for branches in outputs.values() for codes in branches.values()]).min()
+    spread = torch.stack(
+        [output_spread(embeddings) for branches in outputs.values() for embeddings in branches.values()]
+    ).min()
     if step >= _GRACE_STEPS and float(spread) < _COLLAPSED:
         raise FitError(
-            f"the codes collapsed to a single point by step {step + 1} (spread {float(spread):.1g}); "
+            f"the embeddings collapsed to a single point by step {step + 1} (spread {float(spread):.1g}); "
             "a margin may be too small for dissimilar pairs to be pushed apart: raise contrastive_margin or "
             "quadruplet_margin, or lower the rate or unlabelled_weight."
         )

@@ -190,7 +190,7 @@ def complete(rbm: BernoulliRBM, known: Mapping[str, Tensor], iterations: int = 1
     """Infer the missing groups of a joint machine, the top of a multimodal DBN (Srivastava and Salakhutdinov 2012).
 
     The missing groups start at zero; then, `iterations` times, h ← σ(Σ_m v_m W_m + c) and each missing
-    v_m ← σ(W_m h + b_m). A last upward pass gives the joint code. With nothing missing that pass is all there is.
+    v_m ← σ(W_m h + b_m). A last upward pass gives the joint embedding. With nothing missing that pass is all there is.
 
     Args:
         rbm: a trained machine with named groups.

@@ -14,7 +14,7 @@ class ReplicatedSoftmax(RestrictedBoltzmannMachine):
     E(v, h) = −vᵀWh − bᵀv − N cᵀh,  p(h_j = 1 | v) = σ(N c_j + gain·vᵀW_j),  v | h ~ Multinomial(N, softmax(b + Wh)).
 
     The length rule and the gain belong to the machine, so inference applies them exactly as training did.
-    An empty document has length 0: its code is σ(0) everywhere and it adds nothing to the gradient.
+    An empty document has length 0: its embedding is σ(0) everywhere and it adds nothing to the gradient.
 
     Args:
         vocabulary: number of words.

@@ -60,7 +60,7 @@ def neighbour_graph(distances: Tensor, neighbours: int, eligible: Tensor | None 
 def edge_purity(graph: Tensor, labels: Tensor) -> Tensor:
     """Return the share of edges between labelled items that join equal classes; NaN without such edges.
 
-    The purity of a graph of all pairs is the chance level: near it, the graph says nothing about classes. Judge a
+    The purity of a graph of all pairs is the chance level: near it, the graph says nothing about classes. Compare a
     graph over the whole batch: one restricted to pairs with unlabelled items has no edge to count.
 
     Args:
@@ -78,7 +78,7 @@ Outputs = dict[str, dict[str, Tensor]]
 
 @torch.no_grad()
 def shared_graph(outputs: Outputs, neighbours: int) -> Tensor:
-    """Return which rows of the two modalities are neighbours in S, all members' codes side by side."""
+    """Return which rows of the two modalities are neighbours in S, all members' embeddings side by side."""
     first, second = (parts["shared"].transpose(0, 1).flatten(1) for parts in outputs.values())
     return neighbour_graph(graph_distances(first, second, "cosine"), neighbours)
 

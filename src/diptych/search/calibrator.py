@@ -77,7 +77,7 @@ def calibrate(
         relevance: Relevance = "document" if purpose == "partner" else usual
         truth, columns = _judged(part, relevance), spaces.columns(purpose)
         learned, unseen, searched = (
-            {name: side.narrowed(columns).judged_by(truth) for name, side in of.items()}
+            {name: side.narrowed(columns).scored_by(truth) for name, side in of.items()}
             for of in (splits["val"], splits["test"], everything)
         )
         seen = {name: side.take(dataset.splits[side.items] != "test") for name, side in searched.items()}

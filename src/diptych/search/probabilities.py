@@ -50,7 +50,7 @@ class Side:
         rows = rows[usable] / lengths[usable, None]
         return Side(self.modality, rows, self.labels.take(usable), self.items[usable])
 
-    def judged_by(self, part: Partition) -> "Side":
+    def scored_by(self, part: Partition) -> "Side":
         """The items that have a label in a partition of them, with these labels."""
         order = np.argsort(part.index)
         labels = part.labels.take(order[np.searchsorted(part.index, self.items, sorter=order)])

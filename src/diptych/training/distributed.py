@@ -88,7 +88,7 @@ class World:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process is the one that reads, writes, judges and reports."""
+        """Whether this process is the one that reads, writes, validates and reports."""
         return self.rank == 0
 
     @property
@@ -119,7 +119,7 @@ class World:
         return load(_broadcast(b"")), record
 
     def wait_for_all(self) -> None:
-        """Go on when every process has come this far."""
+        """Wait until every process has reached this call."""
         if self.is_shared:
             dist.all_reduce(torch.zeros(1))  # not `barrier`, which may pick a GPU that this run does not use
 
@@ -172,7 +172,7 @@ def all_threads() -> Iterator[None]:
 def sharded(objective: RowwiseObjective, world: World) -> Iterator[None]:
     """Divide the rows of every batch among the processes while the block lasts.
 
-    Every process computes the whole loss on the gathered codes. Its gradient reaches only the rows that the process
+    Every process computes the whole loss on the gathered outputs. Its gradient reaches only the rows that the process
     encoded itself, and DistributedDataParallel adds these parts up: the gradients are those of one process that
     encodes all rows, in value and not only on average. The weights of the first process are those of all from the
     start.
@@ -199,25 +199,25 @@ class _Encoder(nn.Module):
 
 
 def _encode(encoder: nn.Module, inputs: Inputs, world: World) -> Outputs:
-    """Encode this process's rows and return everybody's."""
+    """Encode this process's rows and return those of all processes."""
     shares = {name: [len(part) for part in torch.tensor_split(rows, world.size)] for name, rows in inputs.items()}
     mine: Outputs = encoder({name: torch.split(rows, shares[name])[world.rank] for name, rows in inputs.items()})
     places = [(name, branch) for name, branches in mine.items() for branch in branches]
-    # One call for all codes: those that a loss does not use then get a gradient of zero, for which all must wait.
+    # One call for all outputs: those that a loss does not use then get a gradient of zero, for which all must wait.
     gathered = _Gather.apply(world, [shares[name] for name, _ in places], *(mine[name][b] for name, b in places))  # type: ignore[no-untyped-call]
     outputs: Outputs = {name: {} for name in mine}
-    for (name, branch), codes in zip(places, gathered, strict=True):
-        outputs[name][branch] = codes
+    for (name, branch), embeddings in zip(places, gathered, strict=True):
+        outputs[name][branch] = embeddings
     return outputs
 
 
 class _Gather(torch.autograd.Function):
-    """Codes of all processes below each other, in the order of the ranks."""
+    """Embeddings of all processes below each other, in the order of the ranks."""
 
     @staticmethod
     def forward(ctx: Any, world: World, shares: list[list[int]], *mine: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN401
         ctx.world, ctx.shares = world, shares
-        return tuple(_gather_rows(codes, share) for codes, share in zip(mine, shares, strict=True))
+        return tuple(_gather_rows(embeddings, share) for embeddings, share in zip(mine, shares, strict=True))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401

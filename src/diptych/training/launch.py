@@ -1,4 +1,4 @@
-"""Starting the processes that train together, and saying once why they failed."""
+"""Start the processes that train together, and report once why they failed."""
 
 import contextlib
 import json
@@ -106,7 +106,7 @@ def worker() -> Iterator[World]:
 
 
 def _mute() -> None:
-    """Throw away what this process prints: the first one says the same."""
+    """Discard what this process prints: the first process prints the same."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -115,7 +115,7 @@ def _mute() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when the one that started it is gone, which may have had no time to say so."""
+    """End this process when its parent process is gone."""
     while os.getppid() == parent:
         time.sleep(1)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -149,7 +149,7 @@ def _environment(settings: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_logging() -> Iterator[None]:
-    """Keep torch's launcher from telling at length what is said once and plainly afterwards."""
+    """Silence the logging of torch's launcher; errors are reported afterwards."""
     before = logging.root.manager.disable
     logging.disable()
     try:

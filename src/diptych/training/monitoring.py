@@ -59,7 +59,7 @@ class EarlyStop:
             setattr(self, name, -math.inf if values[name] is None else values[name])
 
 
-class Breakdown(Exception):  # noqa: N818 - a signal between two rooms of this package, not an error users meet
+class Breakdown(Exception):  # noqa: N818 - caught by the loop, never shown to users
     """Training cannot go on; the loop turns this into a FitError with advice."""
 
     def __init__(self, step: int, what: str) -> None:

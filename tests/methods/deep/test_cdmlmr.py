@@ -17,7 +17,7 @@ from diptych.methods.deep import cdmlmr
 from diptych.methods.deep.base_network import BaseNetwork
 from diptych.methods.deep.class_space import LINEAR_WEIGHTS
 from diptych.methods.deep.layers import run_chain
-from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode
+from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder
 from diptych.methods.propagation import propagate
 
 TRANSDUCTIVE = Protocol(unlabelled="test-features")
@@ -54,9 +54,9 @@ def trained(monkeypatch):
     return seen
 
 
-def class_code(model, name):
+def class_embedder(model, name):
     code = model.chains_[name][0]
-    return getattr(code, "class_code", code)
+    return getattr(code, "class_embedder", code)
 
 
 class TestLearning:
@@ -114,7 +114,7 @@ class TestReading:
             heads = [f"{head} classes" for head in model.record_["chosen"]["heads"]]
             with torch.no_grad():
                 expected = net.posteriors(name, features, visible, heads).numpy()
-            np.testing.assert_allclose(class_code(model, name).probabilities(rows), expected, atol=1e-5)
+            np.testing.assert_allclose(class_embedder(model, name).probabilities(rows), expected, atol=1e-5)
             np.testing.assert_allclose(model.embed(name, rows, "class")[:, :6], expected, atol=1e-5)
 
     @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ class TestRecord:
     def test_it_says_what_was_chosen(self, fit, counts_dataset):
         model = fit(counts_dataset)
         chosen, code = model.record_["chosen"], model.chains_["image"][0]
-        assert list(class_code(model, "image").tower.heads) == chosen["heads"]
-        linear = class_code(model, "image").linear
+        assert list(class_embedder(model, "image").tower.heads) == chosen["heads"]
+        linear = class_embedder(model, "image").linear
         assert (linear.weight if linear else 0.0) == chosen["linear_weight"]
-        assert len(class_code(model, "text").tower.members) == chosen["members"] == 2
+        assert len(class_embedder(model, "text").tower.members) == chosen["members"] == 2
         assert (code.class_weight, code.partner_weight) == (chosen["class_weight"], chosen["partner_weight"])
         assert chosen["steps"] == model.record_["sizes"]["steps"] == model.record_["monitoring"]["steps"]
         assert {"ridge", "components", "power"} < set(chosen)
@@ -333,18 +333,18 @@ def test_the_triplet_margin_is_added_to_both_hinges_of_every_term(fit, counts_da
 def test_ablations_leave_branches_out(fit, trained, counts_dataset, name, losses, branches):
     model = fit(counts_dataset, name=name, **NETWORK_ALONE)
     assert model.losses == losses
-    assert list(class_code(model, "image").tower.members[0].branches) == branches
+    assert list(class_embedder(model, "image").tower.members[0].branches) == branches
     rows = set().union(*model.record_["monitoring"]["rows"])
     assert {part for part in ("contrastive", "quadruplet", "triplet") if part in rows} == set(branches)
-    assert isinstance(class_code(model, "image"), ClassProbabilityCode)
+    assert isinstance(class_embedder(model, "image"), ClassProbabilityEmbedder)
     coded = fit(counts_dataset, name=name, retrieved="codes", **NETWORK_ALONE)
-    assert isinstance(class_code(coded, "image"), BranchCode)
+    assert isinstance(class_embedder(coded, "image"), BranchEmbedder)
 
 
 @hurried
 def test_without_softmax_on_branches_their_codes_are_retrieved(fit, counts_dataset):
     model = fit(counts_dataset, branch_softmax=False, **NETWORK_ALONE)
-    assert isinstance(class_code(model, "text"), BranchCode)
+    assert isinstance(class_embedder(model, "text"), BranchEmbedder)
 
 
 @hurried

@@ -109,7 +109,9 @@ class TestFreezing:
             np.testing.assert_allclose(standard.training[name].mean(0), 0.0, atol=1e-4)
             np.testing.assert_allclose(standard.training[name].std(0), 1.0, atol=1e-3)
             assert plain.training[name].min() >= 0 and plain.training[name].max() <= 1
-            np.testing.assert_array_equal(standard.arrays[f"{name} labelled_codes"], plain.arrays[f"{name} labelled"])
+            np.testing.assert_array_equal(
+                standard.arrays[f"{name} labelled_embeddings"], plain.arrays[f"{name} labelled"]
+            )
 
 
 class TestSearch:
@@ -167,11 +169,11 @@ class TestSearch:
     ) -> None:
         model = fit(counts_dataset, protocol, losses=losses, profile="standard")
         assert set(model.record_["chosen"]) == {*GRIDS["standard"], "representation"} - missing
-        assert {design.judged_by for design in trials.designs} == {kind}
+        assert {design.scored_by for design in trials.designs} == {kind}
 
     def test_weights_are_kept_by_the_representation_that_is_asked_for(self, fit, trials, counts_dataset) -> None:
         fit(counts_dataset, representation="trunk", share_branch_fc=True)
-        assert trials.designs[0].judged_by == "trunk"
+        assert trials.designs[0].scored_by == "trunk"
 
     def test_margins_of_equation_5_are_squared_distances(self, fit, trials, counts_dataset) -> None:
         fit(counts_dataset, profile="standard", contrastive_form="eq5")

@@ -13,7 +13,7 @@ from diptych._core.seeding import generator
 from diptych.data import training_data
 from diptych.methods import create
 from diptych.methods.deep.class_space import (
-    LEAST_JUDGES,
+    FEWEST_HELD_OUT,
     LINEAR_WEIGHTS,
     STRENGTHS,
     TEMPERATURES,
@@ -33,7 +33,7 @@ HEADS = [("net", "shared", "contrastive", "quadruplet"), ("contrastive", "quadru
 @pytest.fixture
 def judged(hurried, tmp_path):
     """A dataset with many validation items, and a model fitted on it."""
-    draft = synthetic.draft(counts={"train": 90, "val": LEAST_JUDGES + 20, "test": 12})
+    draft = synthetic.draft(counts={"train": 90, "val": FEWEST_HELD_OUT + 20, "test": 12})
     dataset = synthetic.write(tmp_path / "judged", draft)
     model = create("cdmlmr", profile="fast", partner_space=False, device="cpu", cache=None).fit(dataset)
     return dataset, model
@@ -138,7 +138,7 @@ def naive_choice(rows, codes, judges):
 
 @pytest.mark.parametrize("spread", [0.8, 3.0])
 def test_the_penalty_is_chosen_by_validation_rows(spread):
-    (rows, codes), judges = data(160, spread=spread), data(LEAST_JUDGES + 20, seed=2, spread=spread)
+    (rows, codes), judges = data(160, spread=spread), data(FEWEST_HELD_OUT + 20, seed=2, spread=spread)
     found, strength = fit_linear_member(rows, one_hot(codes), judges, 0)
     assert strength == naive_choice(rows, codes, judges)
     expected = reference(rows, codes, strength).predict_proba(judges[0])
@@ -153,7 +153,7 @@ def test_easy_classes_get_a_weaker_penalty_than_hard_ones():
     assert strengths[0] < strengths[1]
 
 
-@pytest.mark.parametrize("judges", [None, LEAST_JUDGES - 1])
+@pytest.mark.parametrize("judges", [None, FEWEST_HELD_OUT - 1])
 def test_where_validation_is_small_a_fifth_of_the_training_rows_judges(judges):
     """The rows of a small validation are not looked at, and the solution is one on all training rows."""
     rows, codes = data(150)

@@ -8,7 +8,7 @@ import torch
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
 from diptych.features.scaling import fit_scaling
-from diptych.methods.deep.dbn import JointCode, JointMachine
+from diptych.methods.deep.dbn import JointEmbedder, JointMachine
 from diptych.methods.deep.layers import (
     Clip,
     Columns,
@@ -96,7 +96,7 @@ def test_a_chain_survives_packing():
         Clip(0.5),
         Parallel(
             (
-                (JointCode(machine, "image"),),
+                (JointEmbedder(machine, "image"),),
                 (DenseLayer(np.eye(5, dtype=np.float32), np.zeros(5, np.float32), "relu"),),
             )
         ),

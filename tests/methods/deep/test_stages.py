@@ -10,7 +10,7 @@ from diptych._core.errors import ConfigError, FitError
 from diptych.data import Protocol, training_data
 from diptych.methods import create
 from diptych.methods.deep import profile as profiles
-from diptych.methods.deep.base_network import BaseNetwork, shared_codes
+from diptych.methods.deep.base_network import BaseNetwork, shared_embeddings
 from diptych.methods.deep.dbn import announce_stand_in, train_dbn
 from diptych.methods.deep.layers import CountLayer, run_chain
 from diptych.methods.deep.stage_context import StageContext
@@ -98,7 +98,7 @@ def test_the_stand_in_for_the_replicated_softmax_is_announced_once(dense_dataset
 
 def test_shared_codes_are_half_as_wide_as_the_supervised_nets(counts_dataset):
     context = stage_context(counts_dataset)
-    for name, coded in shared_codes(context).items():
+    for name, coded in shared_embeddings(context).items():
         codes = run_chain(coded.chain, context.data.train.features(name))
         assert codes.shape == (len(context.data.train), context.profile.supervised_width // 2)
         assert codes.min() >= 0 and codes.max() <= 1

@@ -9,7 +9,7 @@ from diptych._core.state import pack, unpack
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.layers import Clip, EqualLength, run_chain
 from diptych.methods.deep.network_training import frozen_towers
-from diptych.methods.deep.towers import BranchCode, ClassProbabilityCode, LinearMember, padded, unit_rows
+from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder, LinearMember, padded, unit_rows
 from diptych.methods.semantic.posteriors import Posteriors
 from nets.small_cdmlmr import SIZES, WORDS, make_network
 
@@ -69,7 +69,7 @@ def test_frozen_towers_give_what_the_network_gives(name, switches):
     assert found.std(axis=0).max() > 1e-3
     codes = [outputs[branch] for branch in net.shape.branches] or [outputs["shared"]]
     together = torch.cat([part[member] for member in range(3) for part in codes], dim=1)
-    np.testing.assert_allclose(tower.codes(rows), together.numpy(), atol=1e-5)
+    np.testing.assert_allclose(tower.embeddings(rows), together.numpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize("heads", [("net",), ("shared",), ("quadruplet", "net"), ("contrastive", "quadruplet")])
@@ -99,7 +99,7 @@ def test_freezing_copies_the_weights():
     np.testing.assert_array_equal(tower.posteriors(stored_rows("sound")), before)
 
 
-def class_codes(share):
+def class_embedders(share):
     frozen = towers(make_network(2, torch.float32))
     random = np.random.default_rng(2)
     linear = {
@@ -107,14 +107,14 @@ def class_codes(share):
         for name, size in SIZES.items()
     }
     return {
-        name: ClassProbabilityCode(tower, linear[name] if share else None, place, len(frozen))
+        name: ClassProbabilityEmbedder(tower, linear[name] if share else None, place, len(frozen))
         for place, (name, tower) in enumerate(frozen.items())
     }
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_the_cosine_of_two_codes_is_the_probability_of_sharing_a_class(share):
-    codes = class_codes(share)
+    codes = class_embedders(share)
     first, second = (codes[name](stored_rows(name)) for name in SIZES)
     p, q = (codes[name].probabilities(stored_rows(name)) for name in SIZES)
     for code in (first, second):
@@ -127,7 +127,7 @@ def test_the_cosine_of_two_codes_is_the_probability_of_sharing_a_class(share):
 
 def test_the_linear_member_counts_by_its_share():
     rows = stored_rows("sound")
-    alone, whole, mixed = (class_codes(share)["sound"] for share in (0.0, 1.0, 0.25))
+    alone, whole, mixed = (class_embedders(share)["sound"] for share in (0.0, 1.0, 0.25))
     regressed = mixed.linear.posteriors(run_chain(prepare("sound"), rows).astype(np.float64))
     np.testing.assert_allclose(whole.probabilities(rows), regressed)
     np.testing.assert_allclose(mixed.probabilities(rows), 0.75 * alone.probabilities(rows) + 0.25 * regressed)
@@ -145,14 +145,14 @@ def test_certain_probabilities_keep_length_one():
 
 def test_branch_codes_are_centred_at_length_one():
     tower, rows = towers(make_network(2, torch.float32))["sound"], stored_rows("sound")
-    raw = tower.codes(rows)
-    code = BranchCode(tower, raw.mean(axis=0))(rows)
+    raw = tower.embeddings(rows)
+    code = BranchEmbedder(tower, raw.mean(axis=0))(rows)
     np.testing.assert_allclose(np.linalg.norm(code, axis=1), 1.0, atol=1e-6)
     np.testing.assert_allclose(code, unit_rows(raw - raw.mean(axis=0)), atol=1e-6)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25])
 def test_a_code_survives_packing(share):
-    for name, code in class_codes(share).items():
+    for name, code in class_embedders(share).items():
         again = unpack(*pack(code, "code"))
         np.testing.assert_array_equal(again(stored_rows(name)), code(stored_rows(name)))

@@ -14,12 +14,12 @@ from diptych.methods.linear.partner_space import (
     FEWEST_PAIRS,
     PARTNER_WEIGHTS,
     TOLERATED_LOSS,
-    PartnerJudge,
+    PartnerScorer,
     Spaces,
     _first_of_the_best,
     _partner_weight,
     add_partner_space,
-    fit_partner_codes,
+    fit_partner_embedders,
     joined,
     with_class,
 )
@@ -36,7 +36,7 @@ def data(counts_dataset):
 
 
 @pytest.fixture(scope="module")
-def class_codes(counts_dataset):
+def class_embedders(counts_dataset):
     """Class posteriors at length one, as something that knows classes."""
     model = create("sm", strength=0.1).fit(counts_dataset)
     return {
@@ -60,7 +60,7 @@ def one_value(monkeypatch):
 def test_projections_are_those_of_canonical_correlation(counts_dataset, data, one_value, ridge, components, power):
     """With all components and power 0 they are CCA's as they stand, but for their length."""
     one_value(ridge, components, power)
-    codes, chosen, _ = fit_partner_codes(data, None, silent)
+    codes, chosen, _ = fit_partner_embedders(data, None, silent)
     kept = min(components, 12)  # the narrower modality has no more
     cca = create("cca", ridge=ridge, components=kept, weight_power=power, scaling={"text": "tfidf+centre"})
     cca.fit(counts_dataset)
@@ -82,7 +82,7 @@ def naive_reciprocal_rank(queries, gallery):
 
 
 def test_the_judge_is_the_mean_reciprocal_rank_of_both_directions(data):
-    judge = PartnerJudge.of(data)
+    judge = PartnerScorer.of(data)
     random = np.random.default_rng(3)
     shared = random.normal(size=(len(data.validation), 6))
     codes = {name: (shared + random.normal(size=shared.shape)).astype(np.float32) for name in ("image", "text")}
@@ -98,15 +98,15 @@ def test_the_judge_is_the_mean_reciprocal_rank_of_both_directions(data):
 
 
 def test_too_few_pairs_judge_nothing(tmp_path, unjudged_dataset):
-    assert PartnerJudge.of(training_data(unjudged_dataset)) is None
+    assert PartnerScorer.of(training_data(unjudged_dataset)) is None
     few = synthetic.write(tmp_path / "few", synthetic.draft(counts={"train": 60, "val": FEWEST_PAIRS - 1, "test": 10}))
-    assert PartnerJudge.of(training_data(few)) is None
+    assert PartnerScorer.of(training_data(few)) is None
     enough = synthetic.write(tmp_path / "enough", synthetic.draft(counts={"train": 60, "val": FEWEST_PAIRS, "test": 9}))
-    assert PartnerJudge.of(training_data(enough)) is not None
+    assert PartnerScorer.of(training_data(enough)) is not None
 
 
 def test_without_a_judge_the_first_of_each_grid_is_taken(unjudged_dataset):
-    codes, chosen, search = fit_partner_codes(training_data(unjudged_dataset), None, silent)
+    codes, chosen, search = fit_partner_embedders(training_data(unjudged_dataset), None, silent)
     assert chosen == {
         "ridge": partner_space.RIDGES[0],
         "components": partner_space.COMPONENTS[0],
@@ -126,7 +126,7 @@ def test_of_values_that_do_nearly_as_well_the_first_is_taken():
 
 
 def test_every_value_is_tried_once_around_the_best_so_far(data):
-    _, chosen, search = fit_partner_codes(data, PartnerJudge.of(data), silent)
+    _, chosen, search = fit_partner_embedders(data, PartnerScorer.of(data), silent)
     tried = [trial["params"] for trial in search.trials]
     grids = {"ridge": partner_space.RIDGES, "components": partner_space.COMPONENTS, "power": partner_space.POWERS}
     for name, values in grids.items():
@@ -151,25 +151,25 @@ def test_the_class_inside_the_partner_code_adds_its_cosine_by_weight():
 
 
 @pytest.fixture(scope="module")
-def spaces(data, class_codes):
-    return add_partner_space(data, class_codes, silent)
+def spaces(data, class_embedders):
+    return add_partner_space(data, class_embedders, silent)
 
 
-def test_both_codes_stand_side_by_side(counts_dataset, spaces, class_codes):
+def test_both_codes_stand_side_by_side(counts_dataset, spaces, class_embedders):
     assert list(spaces.widths) == ["class", "partner"]
-    for name, code in spaces.codes.items():
+    for name, code in spaces.embedders.items():
         rows = counts_dataset.split("test").features(name)
         whole = code(rows)
         assert isinstance(code, Spaces) and whole.shape[1] == sum(spaces.widths.values())
         classes, partners = np.split(whole, [spaces.widths["class"]], axis=1)
-        np.testing.assert_array_equal(classes, class_codes[name](rows))
+        np.testing.assert_array_equal(classes, class_embedders[name](rows))
         lengths = np.linalg.norm(partners, axis=1)
         np.testing.assert_allclose(lengths, spaces.chosen["partner_weight"], rtol=1e-5)
 
 
 def test_partners_are_found_in_the_partner_space_and_classes_in_the_other(counts_dataset, spaces):
     test = counts_dataset.split("test")
-    found = {name: code(test.features(name)) for name, code in spaces.codes.items()}
+    found = {name: code(test.features(name)) for name, code in spaces.embedders.items()}
     split = spaces.widths["class"]
     by_class, by_partner = (
         evaluate_instances(
@@ -180,11 +180,12 @@ def test_partners_are_found_in_the_partner_space_and_classes_in_the_other(counts
     assert by_partner > 1.5 * by_class
 
 
-def test_both_spaces_together_leave_class_map_nearly_where_it_was(data, spaces, class_codes):
+def test_both_spaces_together_leave_class_map_nearly_where_it_was(data, spaces, class_embedders):
     """The partner code is as long as that allows: anything longer costs more on validation."""
     validation = Validation.of(data)
     codes = {
-        name: (class_codes[name](rows), spaces.codes[name].partner_code(rows)) for name, rows in validation.rows.items()
+        name: (class_embedders[name](rows), spaces.embedders[name].partner_embedder(rows))
+        for name, rows in validation.rows.items()
     }
     alone = validation.score({name: classes for name, (classes, _) in codes.items()})
 
@@ -212,13 +213,13 @@ def test_partners_that_know_no_class_are_kept_short(data):
     assert _partner_weight(validation, nothing, 0.0) == 1.0
 
 
-def test_without_validation_the_spaces_count_as_by_default(unjudged_dataset, class_codes):
-    spaces = add_partner_space(training_data(unjudged_dataset), class_codes, silent)
+def test_without_validation_the_spaces_count_as_by_default(unjudged_dataset, class_embedders):
+    spaces = add_partner_space(training_data(unjudged_dataset), class_embedders, silent)
     assert spaces.chosen["class_weight"] == partner_space.CLASS_WEIGHTS[0]
-    assert spaces.chosen["partner_weight"] == partner_space.UNJUDGED_WEIGHT
+    assert spaces.chosen["partner_weight"] == partner_space.UNVALIDATED_WEIGHT
     assert spaces.trials == []
 
 
 def test_a_code_survives_packing(counts_dataset, spaces):
-    code, rows = spaces.codes["text"].partner_code, counts_dataset.split("test").features("text")
+    code, rows = spaces.embedders["text"].partner_embedder, counts_dataset.split("test").features("text")
     np.testing.assert_array_equal(unpack(*pack(code, "code"))(rows), code(rows))

@@ -1,1 +1,1 @@
-"""What the deep methods share: profiles, frozen layers, and the stages they train one after the other."""
+"""Methods that train networks, and what they share: profiles, frozen layers, and stages."""

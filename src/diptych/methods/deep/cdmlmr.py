@@ -16,7 +16,7 @@ from diptych.methods.deep.network_training import RATE, frozen_towers, train_net
 from diptych.methods.deep.profile import FAST, Sizes, sizes_for
 from diptych.methods.deep.stage_context import Documents, StageContext, documents, monitoring
 from diptych.methods.fit_stages import WholeFit
-from diptych.methods.linear.partner_space import PartnerJudge, add_partner_space, fit_partner_codes
+from diptych.methods.linear.partner_space import PartnerScorer, add_partner_space, fit_partner_embedders
 from diptych.nets.cdmlmr import Branch
 from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
 
@@ -38,10 +38,10 @@ _ALWAYS_HAD = ("losses", "profile", "seed", "device", "cache")
 class CDMLMR(DeepMethod):
     """One network for both modalities under a contrastive and a quadruplet loss, with softmax losses as regularisers.
 
-    DBN-started towers, supervised nets, shared codes S, pathways and a branch for each loss are one module and train
-    together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction. Retrieved are class
-    probabilities, as codes whose cosine is the probability that two items share a class; beside them stands a partner
-    space, by which an item's own partner is found (see `purposes`). Without labels that is all there is.
+    DBN-started towers, supervised nets, shared embeddings S, pathways and a branch for each loss are one module and
+    train together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction. Retrieved are
+    class probabilities, as embeddings whose cosine is the probability that two items share a class; beside them stands
+    a partner space, by which an item's own partner is found (see `purposes`). Without labels that is all there is.
 
     Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. `profile="paper"`
     trains stage by stage as published (`StagedCDMLMR`). What differs otherwise is a switch each, with its reason and
@@ -54,7 +54,7 @@ class CDMLMR(DeepMethod):
         members: networks trained side by side and averaged.
         fine_tune: let the metric losses train the base network too; off, their gradients stop at S.
         use_dbn: start the towers from trained machines.
-        read_features: let the supervised nets read the features beside the DBN's codes.
+        read_features: let the supervised nets read the features beside the DBN's embeddings.
         feature_skip: a linear way from the features into S.
         equal_start: start the pathways of both modalities from the same weights.
         branch_softmax: a softmax loss on each branch.
@@ -203,25 +203,25 @@ class CDMLMR(DeepMethod):
             "temperatures": classes.temperatures,
         }
         if not self.partner_space:
-            return {name: (code,) for name, code in classes.codes.items()}
-        joined = add_partner_space(context.data, classes.codes, context.progress)
+            return {name: (each,) for name, each in classes.embedders.items()}
+        joined = add_partner_space(context.data, classes.embedders, context.progress)
         self.spaces_ = joined.widths
         self.record_["partner_selection"] = joined.trials
         self.record_["chosen"] |= joined.chosen
-        return {name: (code,) for name, code in joined.codes.items()}
+        return {name: (each,) for name, each in joined.embedders.items()}
 
     def _train_without_labels(self, context: StageContext) -> dict[str, Chain]:
-        """The partner space alone: pairs are all there is to learn from."""
+        """Learn the partner space alone, from pairs."""
         if not self.partner_space:
             raise FitError("no training item has a label, and without labels only the partner space can be learned.")
-        partners, chosen, search = fit_partner_codes(context.data, PartnerJudge.of(context.data), context.progress)
+        partners, chosen, search = fit_partner_embedders(context.data, PartnerScorer.of(context.data), context.progress)
         self.spaces_ = {"partner": next(iter(partners.values())).width}
         self.record_["selection"] = search.trials
         self.record_["chosen"] = chosen
-        return {name: (code,) for name, code in partners.items()}
+        return {name: (each,) for name, each in partners.items()}
 
     def _train_in_stages(self, context: StageContext) -> dict[str, Chain]:
-        """The published network: what this class departs from has no say in it."""
+        """Train the published network, without what this class changes."""
         if self.losses == "none":
             return BaseNetwork(self.profile, self.seed, self.device, self.cache)._train(context)
         assert self.losses != "triplet", "refused before the fit"

@@ -8,7 +8,7 @@ import numpy as np
 
 from diptych._core.errors import ConfigError
 from diptych.data import Protocol, TrainingData
-from diptych.methods.deep.base_network import shared_codes
+from diptych.methods.deep.base_network import shared_embeddings
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.metric_design import MetricData, MetricDesign, metric_data
@@ -49,22 +49,22 @@ LEAST_LABELLED_SHARE = 0.3
 
 
 class StagedCDMLMR(DeepMethod):
-    """Two pathways over the base network's codes, under a semi-supervised contrastive and a quadruplet ranking loss.
+    """Two pathways over the base network's embeddings, under a semi-supervised contrastive and a quadruplet loss.
 
     L = w_s·L_semi + w_q·L_quad. L_semi pulls similar cross-modal pairs of a batch together and pushes dissimilar ones
     beyond the margin α: pairs of one class where both items are labelled, neighbours in the batch's own graph where
     not. L_quad asks of (a⁺, b⁺, a⁻, b⁻) that 2‖a⁺ − b⁺‖² stays β below ‖a⁺ − b⁻‖² + ‖a⁻ − b⁺‖².
 
     Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. What it leaves
-    open is a parameter; None lets validation choose. Changes, each with its switch: codes are standardised before and
-    centred after the network, with training statistics; inputs are dropped at random; the learning rate is chosen.
+    open is a parameter; None lets validation choose. Changes, each with its switch: embeddings are standardised before
+    and centred after the network, with training statistics; inputs are dropped at random; the learning rate is chosen.
     docs/explanation/methods/cdmlmr.md has the reasons and the measurements.
 
     Args:
         losses: "both", or one of them for the ablations.
-        members: base networks whose codes the pathways read side by side; the paper has one.
-        read_dbn: let the pathways read the DBNs' codes beside S; None where the pairing of unlabelled items is known,
-            which can then teach what the few labels did not.
+        members: base networks whose embeddings the pathways read side by side; the paper has one.
+        read_dbn: let the pathways read the DBNs' embeddings beside S; None where the pairing of unlabelled items is
+            known, which can then teach what the few labels did not.
         contrastive_margin: α.
         quadruplet_margin: β.
         unlabelled_weight: λ_u, the weight of pairs with unlabelled items.
@@ -78,7 +78,7 @@ class StagedCDMLMR(DeepMethod):
         reduction: "mean", "batch" or "sum".
         neighbours: k of the graph; None for 10, or none where the pairing of the unlabelled items is known.
         graph_metric: "euclidean" or "cosine".
-        graph_space: "raw" for the base network's codes as they are, "zscored" for standardised ones.
+        graph_space: "raw" for the base network's embeddings as they are, "zscored" for standardised ones.
         graph_pool: "batch" or "eligible".
         unlabelled_from: step from which on unlabelled items count.
         unlabelled_pairs: "any" or "both".
@@ -197,14 +197,14 @@ class StagedCDMLMR(DeepMethod):
         with_dbn = knows_pairs if self.read_dbn is None else self.read_dbn
         data = metric_data(
             context,
-            shared_codes(context, self.members, with_dbn=with_dbn),
+            shared_embeddings(context, self.members, with_dbn=with_dbn),
             input_norm=self.input_norm,
             graph_space=self.graph_space,
             with_pool=self._reads_pool,
         )
         search = MetricSearch(lambda values: self._train_once(context, data, values), self._representations())
         trained, chosen = search.run(self._grid(context, data))
-        self.record_["selection"] = search.search.trials if trained.judge else []
+        self.record_["selection"] = search.search.trials if trained.scorer else []
         self.record_["failed_trials"] = search.failures
         self.record_["chosen"] = chosen
         self.record_["monitoring"] = {**monitoring(trained.history), "chance_purity": _chance_purity(data)}
@@ -225,7 +225,7 @@ class StagedCDMLMR(DeepMethod):
             rate=rate,
             bias_rate_multiplier=self.bias_rate_multiplier,
             clip_norm=self.clip_norm,
-            judged_by=self._representations()[0],
+            scored_by=self._representations()[0],
             centred=self.centred,
         )
 
@@ -251,10 +251,10 @@ class StagedCDMLMR(DeepMethod):
             del grid["quadruplet_margin"]
         if not any(data.pool.values()):
             del grid["unlabelled_weight"]
-        judged = Validation.of(context.data) is not None
+        validated = Validation.of(context.data) is not None
         for name, values in grid.items():
             given = getattr(self, name)
-            grid[name] = (given,) if given is not None else values if judged else values[:1]
+            grid[name] = (given,) if given is not None else values if validated else values[:1]
         return grid
 
     def _representations(self) -> tuple[Representation, ...]:
@@ -271,6 +271,6 @@ class StagedCDMLMR(DeepMethod):
 
 
 def _chance_purity(data: MetricData) -> float:
-    """The share of same-class pairs among all labelled pairs: the purity of a graph that knows nothing."""
+    """The share of same-class pairs among all labelled pairs: the purity of a random graph."""
     shares = np.bincount(data.labels) / len(data.labels)
     return float(np.square(shares).sum())

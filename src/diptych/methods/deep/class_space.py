@@ -1,4 +1,4 @@
-"""The class space: how the trained towers' probabilities become codes, and how much the linear member counts."""
+"""The class space: how the trained towers' probabilities become embeddings, and how much the linear member counts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,8 @@ from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.stage_context import Documents, StageContext
 from diptych.methods.deep.towers import (
     LEAST_PROBABILITY,
-    BranchCode,
-    ClassProbabilityCode,
+    BranchEmbedder,
+    ClassProbabilityEmbedder,
     LinearMember,
     Tower,
     tempered,
@@ -29,22 +29,22 @@ TEMPERATURES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 1.2, 1.5)
 TOLERANCE = 0.05
 """Divided by the root of the number of validation items, a difference in MAP that is nothing but chance."""
 
-ClassCode = ClassProbabilityCode | BranchCode
+ClassEmbedder = ClassProbabilityEmbedder | BranchEmbedder
 
 
 @dataclass(frozen=True)
 class ClassSpace:
-    """Each modality's code, and how it was chosen.
+    """What embeds each modality, and how it was chosen.
 
     Attributes:
-        codes: from stored rows to rows of length one, by modality.
+        embedders: from stored rows to rows of length one, by modality.
         heads: the softmax layers whose mean counts.
         linear_weight: the share of the linear member.
         search: what validation said.
         temperatures: of each modality's probabilities.
     """
 
-    codes: dict[str, ClassCode]
+    embedders: dict[str, ClassEmbedder]
     heads: tuple[str, ...]
     linear_weight: float
     search: Search
@@ -52,18 +52,18 @@ class ClassSpace:
 
 
 def branch_space(source: Documents, towers: Mapping[str, Tower]) -> ClassSpace:
-    """The branches' outputs as codes, less their mean over the training items."""
-    codes: dict[str, ClassCode] = {
-        name: BranchCode(tower, tower.codes(source.labelled.features(name)).mean(axis=0))
+    """The branches' outputs as embeddings, less their mean over the training items."""
+    embedders: dict[str, ClassEmbedder] = {
+        name: BranchEmbedder(tower, tower.embeddings(source.labelled.features(name)).mean(axis=0))
         for name, tower in towers.items()
     }
-    return ClassSpace(codes, (), 0.0, Search())
+    return ClassSpace(embedders, (), 0.0, Search())
 
 
 def probability_space(
     context: StageContext, source: Documents, towers: Mapping[str, Tower], *, linear_member: bool
 ) -> ClassSpace:
-    """Class probabilities as codes.
+    """Class probabilities as embeddings.
 
     Validation chooses which softmax layers count, all or those of the branches, and the linear member's share; of
     choices that it can hardly tell apart the first is taken, and without validation too: all layers, and a quarter.
@@ -90,23 +90,23 @@ def probability_space(
                 search.add({"heads": trial, "linear_weight": weight}, validation.score(mixed, "dot"))
         first = search.nearly_best(TOLERANCE / np.sqrt(min(len(labels) for labels in validation.labels.values())))[0]
         heads, share = first["heads"], first["linear_weight"]
-    codes = {
-        name: ClassProbabilityCode(
+    embedders = {
+        name: ClassProbabilityEmbedder(
             replace(tower, heads=heads), LinearMember(linear[name], share) if share else None, place, len(towers)
         )
         for place, (name, tower) in enumerate(towers.items())
     }
-    temperatures = {name: _temperature(context, name, code) for name, code in codes.items()}
-    codes = {name: replace(code, temperature=temperatures[name]) for name, code in codes.items()}
-    return ClassSpace(dict(codes), heads, share, search, temperatures)
+    temperatures = {name: _temperature(context, name, each) for name, each in embedders.items()}
+    embedders = {name: replace(each, temperature=temperatures[name]) for name, each in embedders.items()}
+    return ClassSpace(dict(embedders), heads, share, search, temperatures)
 
 
-def _temperature(context: StageContext, name: str, code: ClassProbabilityCode) -> float:
+def _temperature(context: StageContext, name: str, embedder: ClassProbabilityEmbedder) -> float:
     """The temperature at which validation items' own classes are most probable; 1 where they are few."""
     part = context.data.validation.having(name).labelled() if context.data.validation is not None else None
-    if part is None or len(part) < LEAST_JUDGES:
+    if part is None or len(part) < FEWEST_HELD_OUT:
         return 1.0
-    probabilities = code.probabilities(part.features(name))
+    probabilities = embedder.probabilities(part.features(name))
     own = np.arange(len(part)), part.labels.codes
 
     def loss(temperature: float) -> float:
@@ -121,13 +121,13 @@ def _linear_members(
     members = {}
     for done, (name, tower) in enumerate(towers.items(), start=1):
         rows = _features(tower, source.labelled.features(name))
-        judges = _judges(context, tower, name) if validation is not None else None
-        members[name], _ = fit_linear_member(rows, source.targets, judges, context.seed)
+        held_out = _held_out(context, tower, name) if validation is not None else None
+        members[name], _ = fit_linear_member(rows, source.targets, held_out, context.seed)
         context.progress("linear member", done, len(towers))
     return members
 
 
-def _judges(context: StageContext, tower: Tower, name: str) -> tuple[Singles, Integers] | None:
+def _held_out(context: StageContext, tower: Tower, name: str) -> tuple[Singles, Integers] | None:
     """Scaled features and classes of labelled validation items."""
     if context.data.validation is None:
         return None
@@ -150,7 +150,7 @@ def _mixed(guess: Floats, regressed: Floats | None, share: float) -> Floats:
 STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 """Penalties from strong to weak: each solution starts from the one before, so that all cost little more than one."""
 
-LEAST_JUDGES = 100
+FEWEST_HELD_OUT = 100
 """Held-out rows below which the penalty is chosen on a fifth of the training rows instead."""
 
 MOST_ROWS = 5_000
@@ -173,9 +173,9 @@ def fit_linear_member(
     Returns:
         The regression on all rows, and its penalty.
     """
-    learning, judging = _split(rows, targets, held_out, seed)
+    learning, scoring = _split(rows, targets, held_out, seed)
     trials = _path(*learning, STRENGTHS)
-    best = int(np.argmin([_loss(solution, *judging) for solution in trials]))
+    best = int(np.argmin([_loss(solution, *scoring) for solution in trials]))
     if len(learning[0]) == len(rows):
         return _posteriors(trials[best]), STRENGTHS[best]
     everything = torch.from_numpy(rows), torch.from_numpy(targets)
@@ -188,26 +188,26 @@ def held_out_loss(rows: Singles, targets: Singles, held_out: tuple[Singles, Inte
     At most `MOST_ROWS` training rows are looked at.
     """
     chosen = generator(seed, "features").permutation(len(rows))[:MOST_ROWS]
-    learning, judging = _split(rows[chosen], targets[chosen], held_out, seed)
-    return _loss(_path(*learning, (1e-2,))[0], *judging)
+    learning, scoring = _split(rows[chosen], targets[chosen], held_out, seed)
+    return _loss(_path(*learning, (1e-2,))[0], *scoring)
 
 
 Rows = tuple[torch.Tensor, torch.Tensor]
 
 
 def _split(rows: Singles, targets: Singles, held_out: tuple[Singles, Integers] | None, seed: int) -> tuple[Rows, Rows]:
-    """Rows to learn from and to judge by: validation items where they are enough, else a fifth of the training rows."""
-    if held_out is not None and len(held_out[1]) >= LEAST_JUDGES:
+    """Rows to learn from and to score by: validation items where they are enough, else a fifth of the training rows."""
+    if held_out is not None and len(held_out[1]) >= FEWEST_HELD_OUT:
         known = np.eye(targets.shape[1], dtype=np.float32)[held_out[1]]
         return (torch.from_numpy(rows), torch.from_numpy(targets)), (
             torch.from_numpy(held_out[0]),
             torch.from_numpy(known),
         )
     order = generator(seed, "linear member").permutation(len(rows))
-    judging, learning = np.split(order, [max(1, len(rows) // 5)])
+    scoring, learning = np.split(order, [max(1, len(rows) // 5)])
     return (torch.from_numpy(rows[learning]), torch.from_numpy(targets[learning])), (
-        torch.from_numpy(rows[judging]),
-        torch.from_numpy(targets[judging]),
+        torch.from_numpy(rows[scoring]),
+        torch.from_numpy(targets[scoring]),
     )
 
 

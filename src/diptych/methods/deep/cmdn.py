@@ -1,4 +1,4 @@
-"""A stacked autoencoder per modality: the intra-modality half of CMDN."""
+"""Cross-media multiple deep networks."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -7,7 +7,7 @@ from diptych._core.errors import ConfigError
 from diptych.features import fit_scaling
 from diptych.methods.deep.autoencoders import train_bimodal
 from diptych.methods.deep.base_network import train_supervised
-from diptych.methods.deep.dbn import CodedModality, JointCode, sigmoid_layer, train_dbn, train_joint, train_rbm
+from diptych.methods.deep.dbn import EmbeddedModality, JointEmbedder, sigmoid_layer, train_dbn, train_joint, train_rbm
 from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain, Parallel, run_chain
 from diptych.methods.deep.stage_context import StageContext, frozen_layer
@@ -15,8 +15,8 @@ from diptych.methods.selection import Search, Validation
 from diptych.nets import Autoencoder, BernoulliRBM, ReconstructionObjective
 
 
-def train_autoencoder(context: StageContext, modality: str) -> CodedModality:
-    """Train d → w → d, then d → w → w/2 → w → d grown from it; the code is the innermost layer.
+def train_autoencoder(context: StageContext, modality: str) -> EmbeddedModality:
+    """Train d → w → d, then d → w → w/2 → w → d grown from it; the embedding is the innermost layer.
 
     Inputs are brought to [0, 1] with training statistics (word frequencies for counts), which the sigmoid output needs.
     """
@@ -40,23 +40,23 @@ def train_autoencoder(context: StageContext, modality: str) -> CodedModality:
         upstream=(outer.key,),
     )
     layers = tuple(frozen_layer(layer, "relu") for layer in deep.encoder.layers)
-    return CodedModality((*scaled, *layers), inner.key, width // 2)
+    return EmbeddedModality((*scaled, *layers), inner.key, width // 2)
 
 
 DEPTH = 4
 
 
 class CMDN(DeepMethod):
-    """Separate and joint codes of each modality, fused, refined by labels, and combined by stacked autoencoders.
+    """Separate and joint embeddings of each modality, fused, refined by labels, and combined by stacked autoencoders.
 
-    1. A stacked autoencoder per modality gives the separate code, a multimodal DBN the joint code inferred from that
-       modality alone.
+    1. A stacked autoencoder per modality gives the separate embedding, a multimodal DBN the joint embedding
+       inferred from that modality alone.
     2. A fusion machine per modality joins the two; a supervised net refines the result.
     3. Up to four bimodal autoencoders with a softmax head, each half as wide as the one below, combine the modalities.
 
     Paper: Peng, Huang and Qi, Cross-media Shared Representation by Hierarchical Learning with Multiple Deep Networks,
-    IJCAI 2016. Changes: autoencoder inputs are brought to [0, 1]; codes are scaled with training statistics instead of
-    each split's own; the number of bimodal autoencoders is chosen on validation.
+    IJCAI 2016. Changes: autoencoder inputs are brought to [0, 1]; embeddings are scaled with training statistics and
+    not with each split's own; the number of bimodal autoencoders is chosen on validation.
 
     Args:
         depth: how many bimodal autoencoders; None chooses on validation.
@@ -93,11 +93,11 @@ class CMDN(DeepMethod):
         refined = {}
         for name, belief in beliefs.items():
             separate = train_autoencoder(context, name)
-            joint = CodedModality((*belief.chain, JointCode(machine, name)), joint_key, len(machine.hidden_bias))
+            joint = EmbeddedModality((*belief.chain, JointEmbedder(machine, name)), joint_key, len(machine.hidden_bias))
             refined[name] = train_supervised(context, name, _train_fusion(context, name, separate, joint))
         return self._combine(context, refined)
 
-    def _combine(self, context: StageContext, coded: Mapping[str, CodedModality]) -> dict[str, Chain]:
+    def _combine(self, context: StageContext, embedded: Mapping[str, EmbeddedModality]) -> dict[str, Chain]:
         """Stack bimodal autoencoders and keep the depth that retrieves best."""
         validation = Validation.of(context.data)
         search, chosen = Search(), {}
@@ -105,10 +105,10 @@ class CMDN(DeepMethod):
         for level in range(1, (self.depth or DEPTH) + 1):
             middle = max(2, middle // 2)
             kind = "bimodal-first" if level == 1 else "bimodal"
-            coded = train_bimodal(
-                context, f"bimodal autoencoder {level}", kind, coded, middle, supervised=True, rescale=level == 1
+            embedded = train_bimodal(
+                context, f"bimodal autoencoder {level}", kind, embedded, middle, supervised=True, rescale=level == 1
             )
-            chains = {name: modality.chain for name, modality in coded.items()}
+            chains = {name: modality.chain for name, modality in embedded.items()}
             if self.depth is not None or validation is None or search.add({"depth": level}, _score(chains, validation)):
                 chosen = chains
         self.record_["selection"] = search.trials
@@ -120,8 +120,10 @@ def _score(chains: Mapping[str, Chain], validation: Validation) -> float:
     return validation.score({name: run_chain(chain, validation.rows[name]) for name, chain in chains.items()})
 
 
-def _train_fusion(context: StageContext, modality: str, separate: CodedModality, joint: CodedModality) -> CodedModality:
-    """A machine over the separate code, brought to [0, 1], and the joint code side by side."""
+def _train_fusion(
+    context: StageContext, modality: str, separate: EmbeddedModality, joint: EmbeddedModality
+) -> EmbeddedModality:
+    """A machine over the separate embedding, brought to [0, 1], and the joint embedding side by side."""
     rows = context.data.train.having(modality).features(modality)
     scaling = fit_scaling(run_chain(separate.chain, rows), "dense", "minmax")
     parallel = Parallel(((*separate.chain, scaling), joint.chain))
@@ -130,4 +132,4 @@ def _train_fusion(context: StageContext, modality: str, separate: CodedModality,
     rbm = BernoulliRBM(values.shape[1], width, random=context.random("fusion", modality))
     name = f"{modality} fusion RBM"
     key = train_rbm(context, name, "fusion-rbm", rbm, context.tensor(values), values, (separate.key, joint.key))
-    return CodedModality((parallel, sigmoid_layer(rbm)), key, width)
+    return EmbeddedModality((parallel, sigmoid_layer(rbm)), key, width)

@@ -1,4 +1,4 @@
-"""Stage one: a two-layer deep belief network per modality, trained layer by layer."""
+"""Deep belief networks: two layers for each modality, and the multimodal DBN with a joint layer above them."""
 
 import logging
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from diptych._core.arrays import Features, Singles, Sparse
 from diptych._core.errors import ConfigError
-from diptych._core.state import stateful
+from diptych._core.state import stateful, stateful_as
 from diptych.data import KindBlock, kind_blocks
 from diptych.features import fit_scaling
 from diptych.methods.deep.deep_method import DeepMethod
@@ -37,8 +37,8 @@ CLIP = 5.0
 
 
 @dataclass(frozen=True)
-class CodedModality:
-    """A modality after some stages: the chain that gives its codes, the last stage's key, and the codes' width."""
+class EmbeddedModality:
+    """A modality after some stages: the chain that embeds it, the last stage's key, and the width of the embeddings."""
 
     chain: Chain
     key: str
@@ -71,7 +71,7 @@ def train_rbm(
     return trained.key
 
 
-def train_dbn(context: StageContext, modality: str, *, counts_alone: bool = False) -> CodedModality:
+def train_dbn(context: StageContext, modality: str, *, counts_alone: bool = False) -> EmbeddedModality:
     """Train both layers on every training item that has the modality, labelled or not.
 
     Counts go into a Replicated Softmax. Dense rows are standardised and go into a Gaussian machine, whatever the
@@ -96,17 +96,17 @@ def train_dbn(context: StageContext, modality: str, *, counts_alone: bool = Fals
         bottom = chains[0] if len(chains) == 1 else (Parallel(chains),)
     first_width = sum(each.width for each in machines)
     second_width = context.profile.dbn_widths(blocks[0].kind, blocks[0].width)[1]
-    codes = run_chain(bottom, rows)
+    embeddings = run_chain(bottom, rows)
     upper = BernoulliRBM(first_width, second_width, random=context.random("dbn", modality, "2"))
     above = "rbm-over-softmax" if blocks[0].kind == "counts" else "rbm-over-gaussian"
     keys = tuple(each.key for each in machines)
-    key = train_rbm(context, f"{modality} RBM 2", above, upper, context.tensor(codes), codes, keys)
-    return CodedModality((*bottom, sigmoid_layer(upper)), key, second_width)
+    key = train_rbm(context, f"{modality} RBM 2", above, upper, context.tensor(embeddings), embeddings, keys)
+    return EmbeddedModality((*bottom, sigmoid_layer(upper)), key, second_width)
 
 
 def _bottom_layer(
     context: StageContext, modality: str, rows: Features, block: KindBlock, *, whole: bool
-) -> CodedModality:
+) -> EmbeddedModality:
     """The first layer over one block of columns."""
     name = "1" if whole else f"1 {block.kind} {block.start}"
     part = rows if block.width == rows.shape[1] else rows[:, block.start : block.stop]
@@ -118,7 +118,7 @@ def _bottom_layer(
 
 @cache
 def announce_stand_in(modality: str) -> None:
-    """Say once, however many fits follow, that words came as dense rows."""
+    """Log once per process that a text modality holds dense rows."""
     _log.info("'%s' holds dense rows, not counts: a Gaussian machine stands in for the Replicated Softmax.", modality)
 
 
@@ -127,27 +127,27 @@ def sigmoid_layer(rbm: RestrictedBoltzmannMachine) -> DenseLayer:
     return DenseLayer(frozen(rbm.weight), frozen(rbm.hidden_bias), "sigmoid")
 
 
-def _count_layer(context: StageContext, modality: str, name: str, rows: Sparse, width: int) -> CodedModality:
+def _count_layer(context: StageContext, modality: str, name: str, rows: Sparse, width: int) -> EmbeddedModality:
     rbm = ReplicatedSoftmax(rows.shape[1], width, random=context.random("dbn", modality, name))
     key = train_rbm(context, f"{modality} RBM {name}", "replicated-softmax", rbm, SparseRows(rows), rows)
     layer = CountLayer(frozen(rbm.weight), frozen(rbm.hidden_bias), rbm.up_gain, rbm.document_length)
-    return CodedModality((layer,), key, width)
+    return EmbeddedModality((layer,), key, width)
 
 
-def _gaussian_layer(context: StageContext, modality: str, name: str, rows: Features, width: int) -> CodedModality:
+def _gaussian_layer(context: StageContext, modality: str, name: str, rows: Features, width: int) -> EmbeddedModality:
     if modality == "text" and name == "1":
         announce_stand_in(modality)
     prepared: Chain = (fit_scaling(rows, "dense"), Clip(CLIP))
     values = run_chain(prepared, rows)
     rbm = GaussianRBM(values.shape[1], width, random=context.random("dbn", modality, name))
     key = train_rbm(context, f"{modality} RBM {name}", "gaussian-rbm", rbm, context.tensor(values), values)
-    return CodedModality((*prepared, sigmoid_layer(rbm)), key, width)
+    return EmbeddedModality((*prepared, sigmoid_layer(rbm)), key, width)
 
 
 @stateful
 @dataclass(frozen=True)
 class JointMachine:
-    """The top of a multimodal DBN: one hidden layer over the codes of several modalities.
+    """The top of a multimodal DBN: one hidden layer over the embeddings of several modalities.
 
     Attributes:
         weights: visible × hidden, by modality.
@@ -173,9 +173,9 @@ class JointMachine:
         )
 
     def complete(self, known: Mapping[str, Singles]) -> tuple[dict[str, Singles], Singles]:
-        """The codes of all modalities, given or generated, and the joint code.
+        """The embeddings of all modalities, given or generated, and the joint embedding.
 
-        Missing codes start at zero; then h ← σ(Σ v_m W_m + c) and each missing v_m ← σ(W_m h + b_m), in turn.
+        Missing embeddings start at zero; then h ← σ(Σ v_m W_m + c) and each missing v_m ← σ(W_m h + b_m), in turn.
         """
         given = self.hidden_bias + sum(values @ self.weights[name] for name, values in known.items())
         missing = [name for name in self.weights if name not in known]
@@ -191,29 +191,29 @@ def _sigmoid(inputs: Singles) -> Singles:
     return np.asarray(expit(inputs), dtype=np.float32)
 
 
-@stateful
+@stateful_as("JointCode")
 @dataclass(frozen=True)
-class JointCode:
-    """The joint code inferred from one modality alone, as a step of a chain."""
+class JointEmbedder:
+    """The joint embedding inferred from one modality alone, as a step of a chain."""
 
     machine: JointMachine
     modality: str
 
-    def __call__(self, codes: Features) -> Singles:
-        """Infer the joint layer from this modality's codes."""
-        return self.machine.complete({self.modality: np.asarray(codes, dtype=np.float32)})[1]
+    def __call__(self, embeddings: Features) -> Singles:
+        """Infer the joint layer from this modality's embeddings."""
+        return self.machine.complete({self.modality: np.asarray(embeddings, dtype=np.float32)})[1]
 
 
-def train_joint(context: StageContext, coded: Mapping[str, CodedModality]) -> tuple[JointMachine, str]:
-    """Train on the codes of training pairs; return the machine, frozen, and its key."""
-    pairs = context.data.train.having(*coded)
-    rows = np.concatenate([run_chain(m.chain, pairs.features(name)) for name, m in coded.items()], axis=1)
+def train_joint(context: StageContext, embedded: Mapping[str, EmbeddedModality]) -> tuple[JointMachine, str]:
+    """Train on the embeddings of training pairs; return the machine, frozen, and its key."""
+    pairs = context.data.train.having(*embedded)
+    rows = np.concatenate([run_chain(m.chain, pairs.features(name)) for name, m in embedded.items()], axis=1)
     rbm = BernoulliRBM(
-        {name: modality.width for name, modality in coded.items()},
+        {name: modality.width for name, modality in embedded.items()},
         context.profile.joint_width,
         random=context.random("joint"),
     )
-    upstream = tuple(modality.key for modality in coded.values())
+    upstream = tuple(modality.key for modality in embedded.values())
     key = train_rbm(context, "joint RBM", "joint-rbm", rbm, context.tensor(rows), rows, upstream)
     return JointMachine.of(rbm), key
 
@@ -222,14 +222,14 @@ Representation = Literal["generated", "joint"]
 
 
 class MultimodalDBN(DeepMethod):
-    """A joint machine over the codes of two DBNs, p(h = 1 | v₁, v₂) = σ(v₁W₁ + v₂W₂ + c). No labels.
+    """A joint machine over the embeddings of two DBNs, p(h = 1 | v₁, v₂) = σ(v₁W₁ + v₂W₂ + c). No labels.
 
-    Under "generated", a query's code of the *other* modality is filled in by mean field and compared with the gallery's
-    true codes, so the space depends on the direction. Under "joint", both sides are compared by the joint layer
-    inferred from each alone. `embed` always gives the joint code, the one space an index can hold.
+    Under "generated", a query's embedding of the *other* modality is filled in by mean field and compared with the
+    gallery's true embeddings, so the space depends on the direction. Under "joint", both sides are compared by
+    the joint layer inferred from each alone. `embed` always gives the joint embedding, the one space an index can hold.
 
     Paper: Srivastava and Salakhutdinov, Learning Representations for Multimodal Data with Deep Belief Nets, ICML 2012
-    workshop; retrieval by generated codes as in Feng et al., ACM MM 2014.
+    workshop; retrieval by generated embeddings as in Feng et al., ACM MM 2014.
 
     Args:
         representation: "generated" or "joint".
@@ -259,12 +259,12 @@ class MultimodalDBN(DeepMethod):
             raise ConfigError(f"representation is {self.representation!r}; choose 'generated' or 'joint'.")
 
     def _train(self, context: StageContext) -> dict[str, Chain]:
-        coded = {name: train_dbn(context, name) for name in context.data.modalities}
-        self.joint_, _ = train_joint(context, coded)
-        return {name: modality.chain for name, modality in coded.items()}
+        embedded = {name: train_dbn(context, name) for name in context.data.modalities}
+        self.joint_, _ = train_joint(context, embedded)
+        return {name: modality.chain for name, modality in embedded.items()}
 
     def _embed(self, modality: str, rows: Features) -> Singles:
-        return run_chain((*self.chains_[modality], JointCode(self.joint_, modality)), rows)
+        return run_chain((*self.chains_[modality], JointEmbedder(self.joint_, modality)), rows)
 
     def represent(
         self,
@@ -274,11 +274,11 @@ class MultimodalDBN(DeepMethod):
         gallery: Features,
         purpose: Purpose = "auto",
     ) -> tuple[Singles, Singles]:
-        """Compare generated with true codes of the gallery's modality, or joint codes with joint codes."""
+        """Compare generated with true embeddings of the gallery's modality, or joint embeddings with each other."""
         if self.representation == "joint" or query_modality == gallery_modality:
             return super().represent(query_modality, gallery_modality, queries, gallery, purpose)
         self.settle_purpose(purpose)
         self._check_features(query_modality, queries)
         self._check_features(gallery_modality, gallery)
-        codes, _ = self.joint_.complete({query_modality: run_chain(self.chains_[query_modality], queries)})
-        return codes[gallery_modality], run_chain(self.chains_[gallery_modality], gallery)
+        embeddings, _ = self.joint_.complete({query_modality: run_chain(self.chains_[query_modality], queries)})
+        return embeddings[gallery_modality], run_chain(self.chains_[gallery_modality], gallery)

@@ -76,7 +76,7 @@ class DCCA(DeepMethod):
             name: (fit_scaling(pairs.features(name), context.data.kinds[name]),) for name in context.data.modalities
         }
         rows = {name: run_chain(chain, pairs.features(name)) for name, chain in scalings.items()}
-        width = context.profile.code_width
+        width = context.profile.embedding_width
         net = DeepCCA(
             {name: (values.shape[1], width, width, self.components) for name, values in rows.items()},
             context.random("deep CCA"),
@@ -84,13 +84,13 @@ class DCCA(DeepMethod):
         )
         tensors = {name: context.tensor(values) for name, values in rows.items()}
         validation = Validation.of(context.data)
-        judge: Validate | None = None
-        judged: dict[str, Singles | str] = {}
+        scorer: Validate | None = None
+        validation_inputs: dict[str, Singles | str] = {}
         if validation is not None:
             held = {name: run_chain(chain, validation.rows[name]) for name, chain in scalings.items()}
-            judge = _judge(net, rows, held, validation, self.ridge)
-            judged = {f"validation {name}": values for name, values in held.items()}
-            judged["validation labels"] = labels_key(validation)
+            scorer = _scorer(net, rows, held, validation, self.ridge)
+            validation_inputs = {f"validation {name}": values for name, values in held.items()}
+            validation_inputs["validation labels"] = labels_key(validation)
         settings = context.settings("deep-cca")
         if self.batch_size is not None:
             settings = replace(settings, batch_size=self.batch_size)
@@ -98,9 +98,9 @@ class DCCA(DeepMethod):
             "deep CCA",
             DeepCCAObjective(net, tensors, regularisation=self.ridge),
             settings,
-            inputs={**rows, **judged},
+            inputs={**rows, **validation_inputs},
             options={"ridge": self.ridge},
-            validate=judge,
+            validate=scorer,
         )
         rotations = _rotations(_outputs(net, rows), self.ridge)
         return {name: (*chain, *_layers(net, name), rotations[name]) for name, chain in scalings.items()}
@@ -132,13 +132,13 @@ def _rotations(outputs: Mapping[str, Singles], ridge: float) -> dict[str, DenseL
     }
 
 
-def _judge(
+def _scorer(
     net: DeepCCA, rows: Mapping[str, Singles], held: Mapping[str, Singles], validation: Validation, ridge: float
 ) -> Validate:
     """Retrieve validation items through the net as it is and the rotation its training outputs ask for."""
 
     def score() -> float:
         rotations = _rotations(_outputs(net, rows), ridge)
-        return validation.score({name: rotations[name](codes) for name, codes in _outputs(net, held).items()})
+        return validation.score({name: rotations[name](embeddings) for name, embeddings in _outputs(net, held).items()})
 
     return score

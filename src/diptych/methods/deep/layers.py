@@ -1,4 +1,4 @@
-"""Frozen layers: what is left of a trained network when it only has to encode, in NumPy and without torch."""
+"""Frozen layers: a trained network as NumPy functions that embed without torch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class CountLayer:
 @stateful
 @dataclass(frozen=True)
 class Clip:
-    """Tame heavy tails: keep values within ±limit."""
+    """Keep values within ±limit."""
 
     limit: float
 
@@ -72,7 +72,7 @@ class Clip:
 @stateful
 @dataclass(frozen=True)
 class EqualLength:
-    """Bring every row to one length, so that no item is louder than another."""
+    """Scale every row to the same length."""
 
     length: float
 
@@ -109,7 +109,7 @@ class BranchOutputs:
 @stateful
 @dataclass(frozen=True)
 class Centred:
-    """Rows less a fixed row."""
+    """Subtract a fixed row from every row."""
 
     centre: Singles
 
@@ -121,7 +121,7 @@ class Centred:
 @stateful
 @dataclass(frozen=True)
 class Parallel:
-    """Several chains over the same rows, their codes side by side."""
+    """Several chains over the same rows, their embeddings side by side."""
 
     chains: tuple["Chain", ...]
 
@@ -132,7 +132,7 @@ class Parallel:
 
 Step = Callable[[Features], Features]
 Chain = tuple[Step, ...]
-"""What turns a modality's stored rows into its code, step after step: scalings and frozen layers."""
+"""What turns a modality's stored rows into its embedding, step after step: scalings and frozen layers."""
 
 
 def run_chain(chain: Chain, rows: Features) -> Singles:
@@ -146,7 +146,7 @@ def run_chain(chain: Chain, rows: Features) -> Singles:
 @stateful
 @dataclass(frozen=True)
 class Columns:
-    """Some columns of every row."""
+    """Take a range of columns."""
 
     start: int
     stop: int
@@ -159,7 +159,7 @@ class Columns:
 @stateful
 @dataclass(frozen=True)
 class Weighted:
-    """Rows times one number."""
+    """Multiply every row by a number."""
 
     factor: float
 

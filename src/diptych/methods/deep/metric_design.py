@@ -8,7 +8,7 @@ import torch
 
 from diptych._core.arrays import Integers, Singles
 from diptych.features import fit_scaling
-from diptych.methods.deep.dbn import CodedModality
+from diptych.methods.deep.dbn import EmbeddedModality
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.profile import PUBLISHED
 from diptych.methods.deep.stage_context import StageContext
@@ -36,7 +36,7 @@ class MetricDesign:
         rate: learning rate.
         bias_rate_multiplier: learning rate of biases, relative to the weights'.
         clip_norm: largest norm of the gradients; None for no limit.
-        judged_by: the representation whose validation score decides which weights are kept.
+        scored_by: the representation whose validation score decides which weights are kept.
         centred: whether representations are retrieved without their mean over the training items.
     """
 
@@ -49,7 +49,7 @@ class MetricDesign:
     rate: float
     bias_rate_multiplier: float
     clip_norm: float | None
-    judged_by: Representation
+    scored_by: Representation
     centred: bool
 
     def check(self) -> None:
@@ -59,9 +59,9 @@ class MetricDesign:
             ConfigError: for a value that is unknown or out of range.
         """
         activation_function(self.activation)
-        require_comparable(self.judged_by, self.share_branch_fc)
+        require_comparable(self.scored_by, self.share_branch_fc)
         nothing = torch.zeros(1, 1)
-        representation(self.judged_by, dict.fromkeys(self.branches, nothing), nothing)
+        representation(self.scored_by, dict.fromkeys(self.branches, nothing), nothing)
         MixedBatches(1, {}, self.batch_size, 0, labelled_share=self.labelled_share)
         self.settings(PUBLISHED["metric"]).check()
 
@@ -89,7 +89,7 @@ class MetricData:
         labels: classes of the labelled documents.
         pool: unlabelled items of each modality.
         paired: whether the pool holds documents, whose pairing may be used.
-        upstream: the stage the codes come from.
+        upstream: the stage the embeddings come from.
     """
 
     chains: dict[str, Chain]
@@ -103,46 +103,51 @@ class MetricData:
 
 
 def metric_data(
-    context: StageContext, coded: Mapping[str, CodedModality], *, input_norm: str, graph_space: str, with_pool: bool
+    context: StageContext,
+    embedded: Mapping[str, EmbeddedModality],
+    *,
+    input_norm: str,
+    graph_space: str,
+    with_pool: bool,
 ) -> MetricData:
     """Run the base network over what the protocol lets through.
 
     Args:
         context: what the stages of the fit share.
-        coded: each modality's way to S.
+        embedded: each modality's way to S.
         input_norm: "zscore" standardises S with the statistics of the training pairs; "none" leaves it.
         graph_space: "raw" seeks neighbours in S as it is, "zscored" in what the network reads.
         with_pool: whether the losses have a use for unlabelled items.
     """
-    data, names = context.data, tuple(coded)
+    data, names = context.data, tuple(embedded)
     pairs = data.train.having(*names)
     labelled = pairs.labelled()
     paired = with_pool and data.unlabelled_pairs is not None
     chains: dict[str, Chain] = {}
     training, rows, pool = {}, {}, {}
     arrays: dict[str, Singles] = {}
-    for name, modality in coded.items():
+    for name, modality in embedded.items():
         everything = run_chain(modality.chain, pairs.features(name))
         scaling: Chain = (fit_scaling(everything, "dense", input_norm),)
         chains[name] = (*modality.chain, *scaling)
         training[name] = run_chain(scaling, everything)
         known = everything[pairs.labels.is_labelled]
-        unknown = _pool_codes(context, name, modality) if with_pool else known[:0]
+        unknown = _pool_embeddings(context, name, modality) if with_pool else known[:0]
         pool[name] = len(unknown)
         parts = {"labelled": run_chain(scaling, known), "unlabelled": run_chain(scaling, unknown)}
         raw = graph_space == "raw"
         parts |= (
-            {"labelled_codes": known, "unlabelled_codes": unknown}
+            {"labelled_embeddings": known, "unlabelled_embeddings": unknown}
             if raw
-            else {f"{part}_codes": values for part, values in parts.items()}
+            else {f"{part}_embeddings": values for part, values in parts.items()}
         )
         rows[name] = MetricRows(**{part: context.tensor(values) for part, values in parts.items()})
         arrays |= {f"{name} {part}": values for part, values in parts.items()}
-    upstream = tuple(modality.key for modality in coded.values())
+    upstream = tuple(modality.key for modality in embedded.values())
     return MetricData(chains, training, rows, arrays, labelled.labels.codes, pool, paired, upstream)
 
 
-def _pool_codes(context: StageContext, name: str, modality: CodedModality) -> Singles:
+def _pool_embeddings(context: StageContext, name: str, modality: EmbeddedModality) -> Singles:
     """S of the unlabelled pool: of documents where their pairing may be used, else of single items."""
     data = context.data
     if data.unlabelled_pairs is not None:

@@ -1,4 +1,4 @@
-"""Train the multi-task network on frozen codes, and choose on validation what the paper leaves open about it."""
+"""Train the multi-task network on frozen embeddings, and choose on validation what the paper leaves open about it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -51,17 +51,17 @@ class TrainedPathways:
     """A trained network with the means of its training outputs: scores itself on validation, and can be frozen."""
 
     def __init__(
-        self, context: StageContext, data: MetricData, net: Pathways, *, judged_by: Representation, centred: bool
+        self, context: StageContext, data: MetricData, net: Pathways, *, scored_by: Representation, centred: bool
     ) -> None:
         self.net = net
         self.data = data
         self.centred = centred
         self.history = History("")
         self._training = {name: context.tensor(values) for name, values in data.training.items()}
-        self._kind = judged_by
-        self.judge: ValidationScorer | None = validation_scorer(context, data.chains, self.code)
+        self._kind = scored_by
+        self.scorer: ValidationScorer | None = validation_scorer(context, data.chains, self.embed)
 
-    def code(self, modality: str, rows: torch.Tensor) -> torch.Tensor:
+    def embed(self, modality: str, rows: torch.Tensor) -> torch.Tensor:
         """Represent rows as they would be retrieved now."""
         # The rows stay where training ran, the trained network does not.
         return self.net.represent(modality, rows.to(self._device), self._kind) - self._centre(modality)
@@ -71,7 +71,7 @@ class TrainedPathways:
         """The validation score of one representation; 0 without validation."""
         self._kind = kind
         self.net.eval()
-        return self.judge() if self.judge is not None else 0.0
+        return self.scorer() if self.scorer is not None else 0.0
 
     @torch.no_grad()
     def chains(self, kind: Representation) -> dict[str, Chain]:
@@ -113,7 +113,7 @@ def train_pathways(
         activation=design.activation,
         share_branch_fc=design.share_branch_fc,
     )
-    trained = TrainedPathways(context, data, net, judged_by=design.judged_by, centred=design.centred)
+    trained = TrainedPathways(context, data, net, scored_by=design.scored_by, centred=design.centred)
     objective = MetricObjective(net, data.rows, context.tensor(data.labels), options, paired=data.paired)
     batches = MixedBatches(
         len(data.labels),
@@ -132,12 +132,12 @@ def train_pathways(
             **data.arrays,
             **{f"training {name}": values for name, values in data.training.items()},
             "labels": data.labels[:, None],
-            **(trained.judge.inputs if trained.judge else {}),
+            **(trained.scorer.inputs if trained.scorer else {}),
         },
         options={**asdict(design), **asdict(options), "paired": data.paired},
         upstream=data.upstream,
         batches=batches,
-        validate=trained.judge,
+        validate=trained.scorer,
     )
     trained.history = stage.history
     return trained
@@ -156,7 +156,7 @@ TrainOnce = Callable[[Mapping[str, float]], TrainedPathways]
 
 
 class MetricSearch:
-    """Walk along one value at a time, keeping the best so far: a handful of trainings instead of the grid's dozens.
+    """Search one parameter after the other, keeping the best value of each, instead of the whole grid.
 
     Args:
         train_once: trains a network with values of the grid.
@@ -194,7 +194,7 @@ class MetricSearch:
     def _try(self, values: Mapping[str, float]) -> None:
         try:
             trained = self._train_once(values)
-        except FitError as error:  # a margin that lets the codes collapse is a bad value, not the end
+        except FitError as error:  # a margin that lets the embeddings collapse is a bad value, not the end
             self.failures.append({"params": dict(values), "reason": str(error)})
             return
         for kind in self._representations:

@@ -1,4 +1,4 @@
-"""Layer-wise pretraining of a deep Boltzmann machine."""
+"""The multimodal deep Boltzmann machine, pretrained layer by layer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,11 +92,13 @@ def pretrain(context: StageContext) -> Pretrained:
             low.start_from_unigram(torch.from_numpy(values.sum(axis=0)))
         first_kind = "replicated-softmax" if kind == "counts" else "gaussian-rbm"
         key = train_rbm(context, f"{name} Boltzmann 1", first_kind, low, context.tensor(values), values)
-        codes = _up(low, values)
+        embeddings = _up(low, values)
         high = BernoulliRBM(*widths, random=context.random("boltzmann", name, "2"), up_gain=2.0, down_gain=2.0)
         above = "rbm-over-softmax" if kind == "counts" else "rbm-over-gaussian"
-        keys.append(train_rbm(context, f"{name} Boltzmann 2", above, high, context.tensor(codes), codes, (key,)))
-        tops[name] = _up(high, codes)
+        keys.append(
+            train_rbm(context, f"{name} Boltzmann 2", above, high, context.tensor(embeddings), embeddings, (key,))
+        )
+        tops[name] = _up(high, embeddings)
         pathways[name] = (low, high)
     joint = BernoulliRBM(
         {name: top.shape[1] for name, top in tops.items()},
@@ -125,7 +127,7 @@ _MEAN_FIELD_ROUNDS = 30
 
 
 class MultimodalDBM(DeepMethod):
-    """Two-layer pathways under a joint layer, as one undirected model; the code is the joint layer's mean field.
+    """Two-layer pathways under a joint layer, as one undirected model; the embedding is the joint layer's mean field.
 
     Machines trained layer by layer, with the gains that let them fit together, start the model; then the variational
     lower bound is climbed with mean field for the data and persistent Gibbs chains for the model. A modality alone is

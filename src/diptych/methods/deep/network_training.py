@@ -1,4 +1,4 @@
-"""Train CDMLMR's network as a whole: machines first, then everything together."""
+"""Train CDMLMR's network, machines first and then everything together, and freeze it into towers."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from diptych._core.arrays import Singles
-from diptych.methods.deep.dbn import CodedModality, train_dbn
+from diptych.methods.deep.dbn import EmbeddedModality, train_dbn
 from diptych.methods.deep.layers import Chain, Columns, CountLayer, DenseLayer
 from diptych.methods.deep.profile import Sizes
 from diptych.methods.deep.stage_context import Documents, StageContext, frozen, labels_key
 from diptych.methods.deep.tower_inputs import ModalityInputs
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.selection import Validation
-from diptych.nets.cdmlmr import BRANCH_GAIN, CODE_GAIN, CdmlmrNetwork, DeepBelief, NetworkShape
+from diptych.nets.cdmlmr import BRANCH_GAIN, SHARED_GAIN, CdmlmrNetwork, DeepBelief, NetworkShape
 from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions
 from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import MixedBatches
@@ -83,7 +83,7 @@ def train_network(
     net = CdmlmrNetwork(shape, {name: _deep_belief(dbn) for name, dbn in dbns.items()}, context.random("network"))
     rows = {name: inputs[name].tower_rows(context, source, name) for name in names}
     objective = CdmlmrObjective(net, rows, context.tensor(source.targets), options, paired=source.paired)
-    judge = _Judge.of(context, net, inputs)
+    scorer = _Scorer.of(context, net, inputs)
     batches = MixedBatches(
         len(source.targets),
         {name: rows.shape[0] for name, rows in source.pool.items()},
@@ -101,7 +101,7 @@ def train_network(
             **{f"scaled {name}": inputs[name].features(source.labelled.features(name)) for name in names},
             **{f"pool {name}": rows for name, rows in source.pool.items()},
             "targets": source.targets,
-            **(judge.inputs if judge is not None else {}),
+            **(scorer.inputs if scorer is not None else {}),
         },
         options={
             **asdict(options),
@@ -111,13 +111,13 @@ def train_network(
         },
         upstream=tuple(dbn.key for dbn in dbns.values()),
         batches=batches,
-        validate=judge,
+        validate=scorer,
     )
     prepare = {name: each.prepare for name, each in inputs.items()}
     return TrainedNetwork(net, prepare, trained.history, trained.key)
 
 
-class _Judge:
+class _Scorer:
     """The mean MAP of both directions on validation, by the probability of sharing a class."""
 
     def __init__(
@@ -135,14 +135,14 @@ class _Judge:
             self._rows[name] = features, whole
 
     @classmethod
-    def of(cls, context: StageContext, net: CdmlmrNetwork, inputs: Mapping[str, ModalityInputs]) -> "_Judge | None":
+    def of(cls, context: StageContext, net: CdmlmrNetwork, inputs: Mapping[str, ModalityInputs]) -> "_Scorer | None":
         validation = Validation.of(context.data)
         return None if validation is None else cls(context, net, validation, inputs)
 
     def __call__(self) -> float:
         heads = [f"{name} classes" for name in self.net.heads]
-        codes = {name: self.net.posteriors(name, *rows, heads).cpu().numpy() for name, rows in self._rows.items()}
-        return self.validation.score(codes, similarity="dot")
+        embeddings = {name: self.net.posteriors(name, *rows, heads).cpu().numpy() for name, rows in self._rows.items()}
+        return self.validation.score(embeddings, similarity="dot")
 
 
 def _dbn_context(context: StageContext, sizes: Sizes) -> StageContext:
@@ -182,15 +182,15 @@ def _labelled_share(source: Documents) -> float | None:
     return max(LEAST_LABELLED_SHARE, len(source.targets) / (len(source.targets) + pool)) if pool else None
 
 
-def _deep_belief(coded: CodedModality) -> DeepBelief:
+def _deep_belief(embedded: EmbeddedModality) -> DeepBelief:
     """A trained DBN's frozen layers as layers that can be trained on."""
-    *_, first, second = coded.chain
+    *_, first, second = embedded.chain
     assert isinstance(second, DenseLayer)
     upper = torch.from_numpy(second.weight), torch.from_numpy(second.bias)
     if isinstance(first, CountLayer):
         words = first.document_length or 1
         lower = torch.from_numpy(first.gain * first.weight), torch.from_numpy(words * first.bias)
-        start = coded.chain[0].start if isinstance(coded.chain[0], Columns) else 0
+        start = embedded.chain[0].start if isinstance(embedded.chain[0], Columns) else 0
         return DeepBelief(lower, upper, words, start)
     assert isinstance(first, DenseLayer)
     return DeepBelief((torch.from_numpy(first.weight), torch.from_numpy(first.bias)), upper, None)
@@ -224,7 +224,7 @@ def _frozen_tower(net: CdmlmrNetwork, name: str, prepare: Chain) -> Tower:
 
 def _frozen_member(net: CdmlmrNetwork, name: str, member: int) -> MemberTower:
     tower = net.tower(name)
-    reading = [layer for layer in (tower.reads_code, tower.reads_features) if layer is not None]
+    reading = [layer for layer in (tower.reads_dbn, tower.reads_features) if layer is not None]
     first = DenseLayer(
         np.concatenate([_weight(layer, member) for layer in reading]),
         np.sum([_bias(layer, member) for layer in reading], axis=0, dtype=np.float32),
@@ -249,7 +249,7 @@ def _frozen_member(net: CdmlmrNetwork, name: str, member: int) -> MemberTower:
         net=(first, *(_frozen_layer(layer, member, "relu") for layer in tower.net)),
         net_classes=_frozen_layer(tower.net_classes, member, "linear"),
         shared=DenseLayer(entering, frozen(net.shared_bias[member]), "sigmoid"),
-        shared_classes=_on_spread(_frozen_layer(net.shared_classes, member, "linear"), CODE_GAIN),
+        shared_classes=_on_spread(_frozen_layer(net.shared_classes, member, "linear"), SHARED_GAIN),
         pathway=tuple(pathway),
         branches=branches,
     )

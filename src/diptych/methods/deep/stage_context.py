@@ -163,43 +163,45 @@ def frozen_layer(layer: nn.Module, activation: str, bias: torch.Tensor | None = 
     return DenseLayer(frozen(layer.weight).T.copy(), frozen(layer.bias if bias is None else bias), activation)
 
 
-Coder = Callable[[str, torch.Tensor], torch.Tensor]
-"""From a modality and its rows to codes, as `code` of the autoencoders."""
+EmbedFunction = Callable[[str, torch.Tensor], torch.Tensor]
+"""From a modality and its rows to embeddings, as `embed` of the autoencoders."""
 
 
 class ValidationScorer:
-    """The mean MAP over both directions on validation, of the codes a network gives now.
+    """The mean MAP over both directions on validation, of the embeddings a network gives now.
 
     Attributes:
-        inputs: what the judgement depends on, for the stage's key.
+        inputs: what the score depends on, for the stage's key.
     """
 
     def __init__(
-        self, context: StageContext, validation: Validation, rows: Mapping[str, Singles], coder: Coder
+        self, context: StageContext, validation: Validation, rows: Mapping[str, Singles], embed: EmbedFunction
     ) -> None:
         self.validation = validation
-        self.coder = coder
+        self.embed = embed
         self.inputs: dict[str, np.ndarray | str] = {f"validation {name}": value for name, value in rows.items()}
         self.inputs["validation labels"] = labels_key(validation)
         self._rows = {name: context.tensor(value) for name, value in rows.items()}
 
     def __call__(self) -> float:
         """Score the network as it is."""
-        codes = {name: self.coder(name, rows).detach().cpu().numpy() for name, rows in self._rows.items()}
-        return self.validation.score(codes)
+        embeddings = {name: self.embed(name, rows).detach().cpu().numpy() for name, rows in self._rows.items()}
+        return self.validation.score(embeddings)
 
 
-def validation_scorer(context: StageContext, chains: Mapping[str, Chain], coder: Coder) -> ValidationScorer | None:
-    """The judge over the validation split, for a network that reads the chains' codes; None without validation."""
+def validation_scorer(
+    context: StageContext, chains: Mapping[str, Chain], embed: EmbedFunction
+) -> ValidationScorer | None:
+    """The score on the validation split, of a network that reads the chains' embeddings; None without validation."""
     validation = Validation.of(context.data)
     if validation is None:
         return None
     rows = {name: run_chain(chain, validation.rows[name]) for name, chain in chains.items()}
-    return ValidationScorer(context, validation, rows, coder)
+    return ValidationScorer(context, validation, rows, embed)
 
 
 def labels_key(validation: Validation) -> str:
-    """A hash of what a judgement depends on beside the rows: the labels, and how many results count."""
+    """A hash of what a score depends on beside the rows: the labels, and how many results count."""
     labels = [[*part.matrix.indices.tolist(), *part.matrix.indptr.tolist()] for part in validation.labels.values()]
     return hash_records([validation.k, labels])
 

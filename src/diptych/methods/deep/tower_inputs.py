@@ -1,4 +1,4 @@
-"""What CDMLMR's towers read: the documents to learn from, and how a modality's stored rows are scaled."""
+"""What CDMLMR's towers read: how a modality's stored rows are scaled."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -91,8 +91,8 @@ def _clearest(context: StageContext, source: Documents, name: str, chains: Seque
     held_out = context.data.validation.having(name).labelled() if context.data.validation is not None else None
     losses = []
     for chain in chains:
-        judges = None
+        scored = None
         if held_out is not None and len(held_out):
-            judges = run_chain(chain, held_out.features(name)), held_out.labels.codes
-        losses.append(held_out_loss(run_chain(chain, rows), source.targets, judges, context.seed))
+            scored = run_chain(chain, held_out.features(name)), held_out.labels.codes
+        losses.append(held_out_loss(run_chain(chain, rows), source.targets, scored, context.seed))
     return chains[int(np.argmin(losses))]

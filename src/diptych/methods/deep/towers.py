@@ -1,4 +1,4 @@
-"""Frozen towers: what is left of CDMLMR's network when it only has to embed, in NumPy and without torch."""
+"""Frozen towers of CDMLMR and of two-tower: embed with NumPy, without torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import softmax
 
 from diptych._core.arrays import Features, Floats, Singles
-from diptych._core.state import stateful
+from diptych._core.state import stateful, stateful_as
 from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
 from diptych.methods.semantic.posteriors import Posteriors
 
@@ -33,7 +33,7 @@ class MemberTower:
     """One modality's layers of one member, with every constant factor folded into the weights.
 
     Attributes:
-        net: the supervised net, over the DBN's code and the features side by side.
+        net: the supervised net, over the DBN's embedding and the features side by side.
         net_classes: the softmax on its last layer.
         shared: S, over the net's last layer and the features side by side.
         shared_classes: the softmax on S.
@@ -48,7 +48,7 @@ class MemberTower:
     pathway: tuple[DenseLayer, ...]
     branches: dict[str, BranchLayer]
 
-    def shared_code(self, hidden: Singles, features: Singles) -> Singles:
+    def shared_embedding(self, hidden: Singles, features: Singles) -> Singles:
         """S from the net's last layer."""
         return self.shared(np.concatenate([hidden, features], axis=1))
 
@@ -60,13 +60,13 @@ class MemberTower:
 @stateful
 @dataclass(frozen=True)
 class Tower:
-    """One modality of the trained network: from stored rows to class probabilities, or to codes.
+    """One modality of the trained network: from stored rows to class probabilities, or to embeddings.
 
     Attributes:
         prepare: from stored rows to features.
         dbn: the fine-tuned machines, over stored rows or, where they read them, over scaled features; none without.
         dbn_reads_counts: which of the two.
-        reads_features: whether the supervised net reads the features beside the DBN's code.
+        reads_features: whether the supervised net reads the features beside the DBN's embedding.
         members: the members' layers.
         heads: the softmax layers whose mean counts: "net", "shared" and names of branches.
     """
@@ -87,18 +87,18 @@ class Tower:
         scores = [each for member in self.members for each in self._scores(member, features, entering)]
         return np.asarray(np.mean([softmax(each.astype(np.float64), axis=1) for each in scores], axis=0))
 
-    def codes(self, rows: Features) -> Singles:
+    def embeddings(self, rows: Features) -> Singles:
         """The branches' outputs of all members side by side; S less ½ where there is no branch."""
         features, entering = self._inputs(rows)
         parts = []
         for member in self.members:
-            code = member.shared_code(member.hidden(entering), features)
-            upper = run_chain(member.pathway, code)
-            parts += [branch.outputs(upper) for branch in member.branches.values()] or [code - np.float32(0.5)]
+            embedding = member.shared_embedding(member.hidden(entering), features)
+            upper = run_chain(member.pathway, embedding)
+            parts += [branch.outputs(upper) for branch in member.branches.values()] or [embedding - np.float32(0.5)]
         return np.concatenate(parts, axis=1)
 
     def _inputs(self, rows: Features) -> tuple[Singles, Singles]:
-        """Scaled features, and what the supervised net reads: the DBN's code, the features, or both."""
+        """Scaled features, and what the supervised net reads: the DBN's embedding, the features, or both."""
         features = run_chain(self.prepare, rows)
         parts = [2.0 * run_chain(self.dbn, rows if self.dbn_reads_counts else features) - 1.0] if self.dbn else []
         parts += [features] if self.reads_features else []
@@ -106,10 +106,10 @@ class Tower:
 
     def _scores(self, member: MemberTower, features: Singles, entering: Singles) -> list[Singles]:
         hidden = member.hidden(entering)
-        code = member.shared_code(hidden, features)
-        found = {"net": member.net_classes(hidden), "shared": member.shared_classes(code)}
+        embedding = member.shared_embedding(hidden, features)
+        found = {"net": member.net_classes(hidden), "shared": member.shared_classes(embedding)}
         if set(self.heads) - {"net", "shared"}:
-            upper = run_chain(member.pathway, code)
+            upper = run_chain(member.pathway, embedding)
             for name, branch in member.branches.items():
                 if branch.classes is not None:
                     found[name] = branch.classes(branch.outputs(upper))
@@ -130,14 +130,14 @@ class LinearMember:
     weight: float
 
 
-@stateful
+@stateful_as("ClassProbabilityCode")
 @dataclass(frozen=True)
-class ClassProbabilityCode:
-    """A code whose cosine with another modality's is the probability that both items are of one class.
+class ClassProbabilityEmbedder:
+    """Give embeddings whose cosine with another modality's is the probability that both items are of one class.
 
-    The probabilities p of an item and q of another give Σ p_c q_c, the chance that the two share a class. Each code is
-    p with one more entry that brings it to length one, in a column that belongs to its modality alone: then the cosine
-    *is* that sum, and a ranking by cosine is a ranking by the probability of being relevant.
+    The probabilities p of an item and q of another give Σ p_c q_c, the chance that the two share a class. Each is
+    embedded as p with one more entry that brings it to length one, in a column that belongs to its modality alone:
+    then the cosine *is* that sum, and a ranking by cosine is a ranking by the probability of being relevant.
 
     Attributes:
         tower: the network's part.
@@ -168,17 +168,17 @@ class ClassProbabilityCode:
         return padded(self.probabilities(rows), self.place, self.modalities)
 
 
-@stateful
+@stateful_as("BranchCode")
 @dataclass(frozen=True)
-class BranchCode:
-    """The codes of a tower as they are, less their mean over the training items; length one for each row."""
+class BranchEmbedder:
+    """The embeddings of a tower as they are, less their mean over the training items; length one for each row."""
 
     tower: Tower
     centre: Singles
 
     def __call__(self, rows: Features) -> Singles:
         """Embed stored rows."""
-        return unit_rows(self.tower.codes(rows) - self.centre)
+        return unit_rows(self.tower.embeddings(rows) - self.centre)
 
 
 def tempered(probabilities: Floats, temperature: float) -> Floats:
@@ -201,9 +201,9 @@ def unit_rows(rows: Singles) -> Singles:
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)
 
 
-@stateful
+@stateful_as("TwoTowerCode")
 @dataclass(frozen=True)
-class TwoTowerCode:
+class TwoTowerEmbedder:
     """One modality's towers of all members, frozen: from scaled rows to what is retrieved.
 
     Attributes:

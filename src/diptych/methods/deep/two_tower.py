@@ -1,4 +1,4 @@
-"""Two towers under cross-entropy and InfoNCE: what a plain net of today gets, for the others to be measured against."""
+"""Two towers under cross-entropy and InfoNCE: a plain reference for the other methods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +17,7 @@ from diptych.methods.deep.deep_method import DeepMethod
 from diptych.methods.deep.layers import Chain, Clip, DenseLayer, prepare_blocks, run_chain
 from diptych.methods.deep.stage_context import Documents, StageContext, documents, frozen, labels_key, monitoring
 from diptych.methods.deep.tower_inputs import COUNT_CLIP
-from diptych.methods.deep.towers import TwoTowerCode, represented
+from diptych.methods.deep.towers import TwoTowerEmbedder, represented
 from diptych.methods.selection import Search, Validation
 from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import MixedBatches
@@ -170,23 +170,23 @@ class TwoTower(DeepMethod):
         batches = _batches(len(source.targets), pool, sizes, context.seed)
         validation = Validation.of(context.data)
         held: dict[str, Singles] = {}
-        judged: dict[str, Singles | str] = {}
+        validation_inputs: dict[str, Singles | str] = {}
         if validation is not None:
             held = {name: run_chain(chain, validation.rows[name]) for name, chain in scalings.items()}
-            judged = {f"validation {name}": values for name, values in held.items()}
-            judged["validation labels"] = labels_key(validation)
+            validation_inputs = {f"validation {name}": values for name, values in held.items()}
+            validation_inputs["validation labels"] = labels_key(validation)
         settings = _settings(context, sizes, batches)
         trained = context.train(
             "two towers",
             objective,
             settings,
-            inputs={**rows, "targets": source.targets, **judged},
+            inputs={**rows, "targets": source.targets, **validation_inputs},
             options={**asdict(self._options()), **asdict(sizes), "choices": self._choices()},
             batches=batches,
-            validate=None if validation is None else _Judge(context, net, validation, held, self._choices()),
+            validate=None if validation is None else _Scorer(context, net, validation, held, self._choices()),
         )
-        codes = {name: frozen_code(net, name) for name in names}
-        representation, search = _chosen(codes, validation, held, self._choices())
+        embedders = {name: frozen_embedder(net, name) for name in names}
+        representation, search = _chosen(embedders, validation, held, self._choices())
         self.record_["selection"] = search.trials
         self.record_["monitoring"] = monitoring(trained.history)
         self.record_["chosen"] = {
@@ -195,10 +195,10 @@ class TwoTower(DeepMethod):
             "steps": settings.steps,
             "best_step": trained.history.best_step,
         }
-        return {name: (*scalings[name], replace(codes[name], representation=representation)) for name in names}
+        return {name: (*scalings[name], replace(embedders[name], representation=representation)) for name in names}
 
 
-def frozen_code(net: TwoTowerNet, modality: str) -> TwoTowerCode:
+def frozen_embedder(net: TwoTowerNet, modality: str) -> TwoTowerEmbedder:
     """What a trained net gives for a modality, without torch."""
     *hidden, last = net.layers(modality)
     towers = [
@@ -206,7 +206,7 @@ def frozen_code(net: TwoTowerNet, modality: str) -> TwoTowerCode:
         for member in range(net.members)
     ]
     classifiers = [_frozen_layer(net.classifier, member, "linear") for member in range(net.members)]
-    return TwoTowerCode(tuple(towers), tuple(classifiers), REPRESENTATIONS[0])
+    return TwoTowerEmbedder(tuple(towers), tuple(classifiers), REPRESENTATIONS[0])
 
 
 def _frozen_layer(layer: MemberLinear, member: int, activation: str) -> DenseLayer:
@@ -214,7 +214,7 @@ def _frozen_layer(layer: MemberLinear, member: int, activation: str) -> DenseLay
     return DenseLayer(frozen(layer.weight_of(member)), frozen(layer.bias[member]), activation)
 
 
-class _Judge:
+class _Scorer:
     """The mean MAP of both directions on validation, of the representation that does best now."""
 
     def __init__(
@@ -244,7 +244,7 @@ def _score(validation: Validation, parts: Mapping[str, tuple[list[Singles], Sing
 
 
 def _chosen(
-    codes: Mapping[str, TwoTowerCode],
+    embedders: Mapping[str, TwoTowerEmbedder],
     validation: Validation | None,
     rows: Mapping[str, Singles],
     choices: Sequence[Representation],
@@ -252,7 +252,7 @@ def _chosen(
     """The representation that does best on validation; the first without it."""
     search, best = Search(), choices[0]
     if validation is not None:
-        parts = {name: code.parts(rows[name]) for name, code in codes.items()}
+        parts = {name: each.parts(rows[name]) for name, each in embedders.items()}
         for choice in choices:
             if search.add({"representation": choice}, _score(validation, parts, choice)):
                 best = choice

@@ -1,4 +1,4 @@
-"""The principal axes of one view, found on its smaller side and used for every ridge afterwards."""
+"""Decompositions behind the correlation methods: principal axes, truncated SVD, and ridge CCA of two or more views."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

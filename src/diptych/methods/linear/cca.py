@@ -53,10 +53,12 @@ class CCA(LinearMethod):
         self.weight_power = weight_power
         self.scaling = scaling
 
-    def _problem(self, rows: dict[str, Floats], data: TrainingData, judged: bool, progress: Progress) -> LinearProblem:
+    def _problem(
+        self, rows: dict[str, Floats], data: TrainingData, validated: bool, progress: Progress
+    ) -> LinearProblem:
         self._check()
         paper = self.mode == "paper"
-        ridges = [0.0] if paper else RIDGES.options(self.ridge, judged)
+        ridges = [0.0] if paper else RIDGES.options(self.ridge, validated)
         views = []
         for done, values in enumerate(rows.values(), start=1):
             views.append(spectrum(values, exact=min(ridges) == 0))
@@ -64,7 +66,7 @@ class CCA(LinearMethod):
         first, second = views
         cross = cross_basis(first, second)
         rank = min(first.rank, second.rank)
-        sizes = [rank] if paper and self.components is None else COMPONENTS.options(self.components, judged)
+        sizes = [rank] if paper and self.components is None else COMPONENTS.options(self.components, validated)
 
         def solve(setting: Setting) -> LinearMaps:
             ridge = setting["ridge"]
@@ -128,12 +130,14 @@ class CCA3V(LinearMethod):
         self.power = power
         self.scaling = scaling
 
-    def _problem(self, rows: dict[str, Floats], data: TrainingData, judged: bool, progress: Progress) -> LinearProblem:
+    def _problem(
+        self, rows: dict[str, Floats], data: TrainingData, validated: bool, progress: Progress
+    ) -> LinearProblem:
         check_at_least("CCA3V", "components", self.components, 1)
         check_at_least("CCA3V", "ridge", self.ridge, 0)
         check_at_least("CCA3V", "power", self.power, 0)
-        ridges = RIDGES.options(self.ridge, judged)
-        sizes = COMPONENTS.options(self.components, judged)
+        ridges = RIDGES.options(self.ridge, validated)
+        sizes = COMPONENTS.options(self.components, validated)
         matrices = [*rows.values(), label_view(training_pairs(data).labels)]
         views = []
         for done, matrix in enumerate(matrices, start=1):
@@ -151,7 +155,7 @@ class CCA3V(LinearMethod):
             emphasis = maps.strengths ** setting["power"]
             return LinearMaps({name: weights * emphasis for name, weights in maps.weights.items()}, maps.strengths)
 
-        powers = POWERS.options(self.power, judged)
+        powers = POWERS.options(self.power, validated)
         return LinearProblem([{"ridge": r, "power": p} for r in ridges for p in powers], sizes, solve)
 
 

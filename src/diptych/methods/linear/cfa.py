@@ -36,9 +36,11 @@ class CFA(LinearMethod):
         self.components = components
         self.scaling = scaling
 
-    def _problem(self, rows: dict[str, Floats], data: TrainingData, judged: bool, progress: Progress) -> LinearProblem:
+    def _problem(
+        self, rows: dict[str, Floats], data: TrainingData, validated: bool, progress: Progress
+    ) -> LinearProblem:
         check_at_least("CFA", "components", self.components, 1)
-        sizes = COMPONENTS.options(self.components, judged)
+        sizes = COMPONENTS.options(self.components, validated)
 
         def solve(_: dict[str, object]) -> LinearMaps:
             first, second = rows.values()

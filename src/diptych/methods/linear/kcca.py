@@ -89,7 +89,7 @@ class KCCA(Method):
         held_out = {} if validation is None else {n: self.scalings_[n](values) for n, values in validation.rows.items()}
         settings, sizes = self._settings(validation is not None)
         problem = KernelProblem(self.kernel, rows, self.landmarks_, held_out, max(sizes))
-        choice = choose(settings, sizes, problem.solve, problem.codes, validation, progress, "KCCA search")
+        choice = choose(settings, sizes, problem.solve, problem.embed, validation, progress, "KCCA search")
         kept, maps = choice.components, choice.solution
         self.kernels_: dict[str, Kernel] = maps.kernels
         self.alphas_: dict[str, Floats] = {name: values[:, :kept].copy() for name, values in maps.weights.items()}
@@ -110,15 +110,15 @@ class KCCA(Method):
             return np.arange(count)
         return np.sort(generator(self.seed, "kcca", "landmarks").permutation(count)[: self.max_landmarks])
 
-    def _settings(self, judged: bool) -> tuple[list[Setting], list[int]]:
+    def _settings(self, validated: bool) -> tuple[list[Setting], list[int]]:
         shapes: list[Setting] = [{}]
         if self.kernel == "rbf":
-            shapes = [{"gamma_scale": scale} for scale in GAMMA_SCALES.options(self.gamma_scale, judged)]
+            shapes = [{"gamma_scale": scale} for scale in GAMMA_SCALES.options(self.gamma_scale, validated)]
         elif self.kernel == "poly":
-            shapes = [{"degree": degree} for degree in DEGREES.options(self.degree, judged)]
-        kappas = KAPPAS.options(self.kappa, judged)
+            shapes = [{"degree": degree} for degree in DEGREES.options(self.degree, validated)]
+        kappas = KAPPAS.options(self.kappa, validated)
         settings = [{**shape, "kappa": kappa} for shape, kappa in product(shapes, kappas)]
-        return settings, COMPONENTS.options(self.components, judged)
+        return settings, COMPONENTS.options(self.components, validated)
 
     def _check(self) -> None:
         if self.kernel not in KERNELS:
@@ -201,7 +201,7 @@ class KernelProblem:
             correlations,
         )
 
-    def codes(self, maps: KernelMaps) -> dict[str, Floats]:
+    def embed(self, maps: KernelMaps) -> dict[str, Floats]:
         """The validation rows embedded by the maps that `solve` returned last."""
         assert self._last is not None and maps.kernels is self._last.kernels
         held_out = self._last.held_out

@@ -1,4 +1,4 @@
-"""Kernels with unit mean diagonal, and the median heuristic."""
+"""Kernels with unit mean diagonal, and a view's principal axes in the feature space of a kernel."""
 
 from dataclasses import dataclass
 from typing import Literal

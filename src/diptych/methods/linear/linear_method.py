@@ -1,4 +1,4 @@
-"""Choose settings on validation for methods whose components are ordered, so that fewer are a prefix of more."""
+"""The base class of linear methods, and the choice of settings and of the number of components on validation."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -40,11 +40,11 @@ class Grid:
     values: tuple[Any, ...]
     fallback: Any
 
-    def options(self, pinned: Any | None, judged: bool) -> list[Any]:  # noqa: ANN401 - each parameter has its own type
-        """The values to try, given the user's value (None for open) and whether there is a judge."""
+    def options(self, pinned: Any | None, validated: bool) -> list[Any]:  # noqa: ANN401 - each parameter has its own type
+        """The values to try, given the user's value (None for open) and whether there is a validation split."""
         if pinned is not None:
             return [pinned]
-        return list(self.values) if judged else [self.fallback]
+        return list(self.values) if validated else [self.fallback]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def choose(
     settings: Sequence[Setting],
     sizes: Sequence[int],
     solve: Callable[[Setting], T],
-    codes: Callable[[T], Mapping[str, Floats]],
+    embed: Callable[[T], Mapping[str, Floats]],
     validation: Validation | None,
     progress: Progress,
     stage: str,
@@ -72,8 +72,8 @@ def choose(
         settings: what to solve, in the order of preference.
         sizes: numbers of components; those beyond what a solution holds mean all of it.
         solve: finds a setting's solution with at least `max(sizes)` components where there are as many.
-        codes: embeds the validation rows of each modality with a solution.
-        validation: the judge; None takes the first setting and size.
+        embed: embeds the validation rows of each modality with a solution.
+        validation: scores them; None takes the first setting and size.
         progress: told after every setting.
         stage: what to call this in progress reports.
     """
@@ -83,7 +83,7 @@ def choose(
     search, best = Search(), None
     for done, setting in enumerate(settings, start=1):
         solution = solve(setting)
-        embedded = codes(solution)
+        embedded = embed(solution)
         for size in sorted({min(size, solution.components) for size in sizes}):
             score = validation.score({name: values[:, :size] for name, values in embedded.items()})
             if search.add({**setting, "components": size}, score):
@@ -147,8 +147,10 @@ class LinearMethod(Method):
     scaling: str | dict[str, str]
 
     @abstractmethod
-    def _problem(self, rows: dict[str, Floats], data: TrainingData, judged: bool, progress: Progress) -> LinearProblem:
-        """Prepare the search, from scaled and centred rows of the training pairs and whether there is a judge."""
+    def _problem(
+        self, rows: dict[str, Floats], data: TrainingData, validated: bool, progress: Progress
+    ) -> LinearProblem:
+        """Prepare the search, from scaled and centred rows of the training pairs and whether validation chooses."""
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
         scalings, scaled = scaled_pairs(data, self.scaling)

@@ -1,7 +1,7 @@
 """Joint representation learning: project two modalities onto their labels, smoothly over a graph."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ class JRL(Method):
         + λ ‖X_p P − Y_p Q‖²                                   pairs agree
         + γ (‖P‖_{2,1} + ‖Q‖_{2,1})                            few features
 
-    where L_X in the first line is the normalised Laplacian of the nearest-neighbour graph. Codes are X P and Y Q,
+    where L_X in the first line is the normalised Laplacian of the nearest-neighbour graph. Embeddings are X P and Y Q,
     as long as there are classes. Rows are z-scored with training statistics.
 
     Paper: Zhai, Peng and Xiao, "Learning Cross-Media Joint Representation with Sparse and Semisupervised
@@ -55,7 +55,7 @@ class JRL(Method):
 
     What differs from the paper: γ and σ are chosen on validation, since the published 1000 and 1000 belong to
     one set of features; iterations run to convergence instead of five; an item that lacks a modality or a label
-    takes part in the terms it can; codes are compared by cosine (`similarity_mode="knn_vote"` is the authors'
+    takes part in the terms it can; embeddings are compared by cosine (`similarity_mode="knn_vote"` is the authors'
     vote of the nearest training items), and the graph's weights are 0 and 1 (`laplacian="released"` is what the
     authors' program computes).
 
@@ -65,7 +65,7 @@ class JRL(Method):
         pairs: λ.
         labels: μ.
         neighbours: how many neighbours the graph joins and how many training items vote.
-        similarity_mode: "cosine" of the codes, or "knn_vote".
+        similarity_mode: "cosine" of the embeddings, or "knn_vote".
         laplacian: "knn", or "released".
         max_iterations: how often both projections are updated at most.
         tolerance: the share of itself by which the objective must fall for another iteration.
@@ -110,7 +110,7 @@ class JRL(Method):
 
     @property
     def similarity(self) -> Similarity:  # type: ignore[override]
-        """Votes are compared by dot product, plain codes by cosine."""
+        """Votes are compared by dot product, plain embeddings by cosine."""
         return "dot" if self.similarity_mode == "knn_vote" else "cosine"
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
@@ -127,18 +127,18 @@ class JRL(Method):
         self.record_["objective"] = history
 
     def _embed(self, modality: str, rows: Features) -> Floats:
-        return self._codes(self.scalings_[modality](rows) @ self.projections_[modality], self.voters_)
+        return self._compared(self.scalings_[modality](rows) @ self.projections_[modality], self.voters_)
 
-    def _codes(self, projected: Floats, voters: "Voters | None") -> Floats:
+    def _compared(self, projected: Floats, voters: "Voters | None") -> Floats:
         """What is compared: the projected rows, or what the training items near them vote for."""
         return projected if voters is None else class_votes(projected, voters, self.neighbours)
 
     def _voters(self, labelled: Mapping[str, _Labelled], projections: Mapping[str, Floats]) -> "Voters | None":
-        """The labelled training items of both modalities, projected; None when nobody votes."""
+        """The labelled training items of both modalities, projected; None without votes."""
         if self.similarity_mode == "cosine":
             return None
-        codes = [known.rows @ projections[name] for name, known in labelled.items()]
-        return Voters(np.concatenate(codes), np.concatenate([known.targets for known in labelled.values()]))
+        embeddings = [known.rows @ projections[name] for name, known in labelled.items()]
+        return Voters(np.concatenate(embeddings), np.concatenate([known.targets for known in labelled.values()]))
 
     def _labelled(self, name: str, data: TrainingData) -> _Labelled:
         part = data.train.labelled().having(name)
@@ -171,8 +171,8 @@ class JRL(Method):
             for weights, solution in self._paths(problem, sparsities, graphs):
                 projections = dict(zip(labelled, solution, strict=True))
                 voters = self._voters(labelled, projections)
-                codes = {name: self._codes(rows @ projections[name], voters) for name, rows in held_out.items()}
-                score = validation.score(codes, self.similarity)
+                embeddings = {name: self._compared(rows @ projections[name], voters) for name, rows in held_out.items()}
+                score = validation.score(embeddings, self.similarity)
                 if search.add({"sparsity": weights.sparsity, "graph": weights.graph}, score):
                     best = weights
                 done, total = len(search.trials), len(sparsities) * len(graphs)
@@ -214,7 +214,7 @@ class JRL(Method):
 def _open(
     given: float | None, grid: tuple[float, ...], unchosen: float, validation: Validation | None
 ) -> tuple[float, ...]:
-    """The values to try for one weight: the given one, the whole grid, or one without a judge."""
+    """The values to try for one weight: the given one, the whole grid, or one without validation."""
     if given is not None:
         return (given,)
     return grid if validation is not None else (unchosen,)
@@ -229,32 +229,34 @@ class Voters:
     """Training items of every modality in the shared space.
 
     Attributes:
-        codes: where each voter stands.
+        embeddings: where each voter stands.
         ballots: its 0/1 labels, voters × classes.
     """
 
-    codes: Floats
+    embeddings: Floats = field(metadata={"stored": "codes"})
     ballots: Floats
 
 
-def class_votes(codes: Floats, voters: Voters, neighbours: int) -> Floats:
-    """Let each code's nearest voters vote for their classes with weights that fall with distance.
+def class_votes(embeddings: Floats, voters: Voters, neighbours: int) -> Floats:
+    """Let each embedding's nearest voters vote for their classes with weights that fall with distance.
 
     A voter's affinity is 1 / (1 + e^distance); the largest `neighbours` affinities, divided by their sum, make
     one row of W (items × voters), and the votes are V = W B for the 0/1 ballots B. The dot product of two votes
     is then W (B Bᵀ) Wᵀ: how much weight the two put on voters of the same class.
     """
-    total = len(voters.codes)
+    total = len(voters.embeddings)
     step = max(1, _BLOCK_ENTRIES // max(1, total))
-    starts = range(0, max(1, len(codes)), step)
-    return np.concatenate([_votes(codes[start : start + step], voters, min(neighbours, total)) for start in starts])
+    starts = range(0, max(1, len(embeddings)), step)
+    return np.concatenate(
+        [_votes(embeddings[start : start + step], voters, min(neighbours, total)) for start in starts]
+    )
 
 
-def _votes(codes: Floats, voters: Voters, count: int) -> Floats:
-    affinities = log_expit(-cdist(codes, voters.codes))
+def _votes(embeddings: Floats, voters: Voters, count: int) -> Floats:
+    affinities = log_expit(-cdist(embeddings, voters.embeddings))
     kept = np.argpartition(-affinities, count - 1, axis=1)[:, :count]
     nearest = np.take_along_axis(affinities, kept, axis=1)
-    # Subtracting the largest logarithm leaves the shares as they are and keeps far codes from dividing zero by zero.
+    # Subtracting the largest logarithm leaves the shares as they are; far embeddings would else divide zero by zero.
     weights = np.exp(nearest - nearest.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return np.asarray(np.einsum("ij,ijc->ic", weights, voters.ballots[kept]))

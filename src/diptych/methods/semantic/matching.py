@@ -1,4 +1,4 @@
-"""Semantic matching: items are compared by what class each of them seems to be of."""
+"""Semantic matching: compare items by their class posteriors."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from diptych.methods.training_inputs import fit_scalings, training_pairs
 
 
 class SemanticMatching(Method):
-    """Semantic matching: the code of a row is its vector of class posteriors, whatever modality it is of.
+    """Semantic matching: the embedding of a row is its vector of class posteriors, whatever modality it is of.
 
     Each modality m has a multinomial logistic regression of its own,
 

@@ -1,4 +1,4 @@
-"""Class posteriors by multinomial logistic regression on labels or on shares of labels, kept as plain arrays."""
+"""Class posteriors by multinomial logistic regression, and the choice of their penalties on validation."""
 
 import warnings
 from collections.abc import Mapping
@@ -66,18 +66,18 @@ def fit_posteriors(rows: Floats, targets: Integers | Floats, classes: int, stren
     if len(present) > 1:
         # Of two classes scikit-learn keeps the second one's weights only; the first one's are then zero.
         fitted = present if len(present) > 2 else present[1:]
-        solve = _fit_shares if soft else _fit_codes
+        solve = _fit_shares if soft else _fit_numbers
         weights[:, fitted], intercepts[fitted] = solve(rows, targets[:, present] if soft else targets, strength)
     return Posteriors(weights, intercepts)
 
 
-def _fit_codes(rows: Floats, codes: Integers | Floats, strength: float) -> tuple[Floats, Floats]:
+def _fit_numbers(rows: Floats, numbers: Integers | Floats, strength: float) -> tuple[Floats, Floats]:
     model = LogisticRegression(C=1.0 / (len(rows) * strength), max_iter=_MAX_STEPS)
     with warnings.catch_warnings():
-        # A weak penalty on separable classes never settles; retrieval on validation judges the result anyway.
+        # A weak penalty on separable classes never settles; retrieval on validation decides anyway.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # one label per class is meant
-        model.fit(rows, codes)
+        model.fit(rows, numbers)
     return model.coef_.T, model.intercept_
 
 
@@ -146,14 +146,14 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class PosteriorProblem:
-    """What posteriors are learned from and judged by, in the space they are taken in.
+    """What posteriors are learned from and scored by, in the space they are taken in.
 
     Attributes:
         rows: training rows of each modality.
         targets: their class numbers or shares.
         classes: how many classes there are.
-        validation: the judge; None when there is none.
-        held_out: the judge's rows of each modality; empty without one.
+        validation: the validation split; None when there is none.
+        held_out: its rows of each modality; empty without one.
     """
 
     rows: Mapping[str, Floats]
@@ -164,7 +164,7 @@ class PosteriorProblem:
 
     @property
     def measure(self) -> str:
-        """What the judge measures, for a person."""
+        """What validation measures, for a person."""
         return "" if self.validation is None else self.validation.measure
 
     def fit(self, name: str, strength: float) -> Posteriors:
@@ -177,7 +177,7 @@ class PosteriorProblem:
         return replace(self, rows=rows, held_out={name: rows @ weights[name] for name, rows in self.held_out.items()})
 
     def score(self, strengths: Mapping[str, float]) -> float:
-        """What the judge says of posteriors fitted with these strengths."""
+        """The validation score of posteriors fitted with these strengths."""
         assert self.validation is not None
         return self.validation.score({name: self.fit(name, s)(self.held_out[name]) for name, s in strengths.items()})
 
@@ -212,7 +212,7 @@ def choose_posteriors(
     number of trials grows with the number of modalities and not with its power.
 
     Args:
-        problem: what to learn from and to judge by.
+        problem: what to learn from and to score by.
         given: the strength of each modality; None where it is open.
         progress: told of each trial.
 
@@ -222,7 +222,7 @@ def choose_posteriors(
     fitted = cache(problem.fit)
 
     @cache
-    def judged(name: str, strength: float) -> Floats:
+    def predicted(name: str, strength: float) -> Floats:
         return fitted(name, strength)(problem.held_out[name])
 
     search, best = Search(), fixed_strengths(given)
@@ -232,7 +232,7 @@ def choose_posteriors(
         for names in rounds:
             for strength in STRENGTH_GRID:
                 trial = best | dict.fromkeys(names, strength)
-                score = problem.validation.score({name: judged(name, value) for name, value in trial.items()})
+                score = problem.validation.score({name: predicted(name, value) for name, value in trial.items()})
                 search.add({"strength": trial}, score)
                 done, total = len(search.trials), len(rounds) * len(STRENGTH_GRID)
                 progress("choosing strengths", done, total, {f"validation {problem.measure}": search.best_score})
