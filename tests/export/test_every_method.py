@@ -126,5 +126,5 @@ def test_a_method_with_a_space_for_each_direction_is_not_compared_by_others(save
     folder = saved("multimodal-dbn", counts_dataset)
     exported = export_model(folder, tmp_path / "exported")
     assert exported.by_direction
-    with pytest.raises(ConfigError, match="compares other codes in each direction"):
+    with pytest.raises(ConfigError, match="compares other embeddings in each direction"):
         evaluate_model(load_model(tmp_path / "exported"), counts_dataset)

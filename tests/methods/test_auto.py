@@ -192,7 +192,7 @@ class TestFit:
             dataset = synthetic.write(tmp_path / name, draft)
             method = fitted(dataset)
             assert method.record_["auto"]["chosen"] == chosen
-            assert "too few validation items to judge by" in method.record_["auto"]["why"]
+            assert "too few validation items to score by" in method.record_["auto"]["why"]
 
     def test_labels_alone_give_class_probabilities(self, tmp_path) -> None:
         base = synthetic.draft()

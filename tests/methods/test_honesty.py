@@ -189,8 +189,8 @@ class TestBothSpaces:
         other = synthetic.write(tmp_path / "d", replace(base, modalities={**base.modalities, "text": text}))
         found = learned(fit("cdmlmr", other, Protocol(labels_per_class=FEW)))
         moved = {key for key, value in seen[1].items() if found[1][key] != value}
-        assert any("partner_embedder.weights" in key for key in moved)
-        assert any("class_embedder.tower.dbn" in key for key in moved)
+        assert any("partner_code.weights" in key for key in moved)
+        assert any("class_code.tower.dbn" in key for key in moved)
 
 
 @pytest.mark.usefixtures("hurried")

@@ -60,7 +60,7 @@ def trials(monkeypatch):
         watched.designs.append(design)
         watched.score(values, "")
         return SimpleNamespace(
-            judge=object() if context.data.validation is not None else None,
+            scorer=object() if context.data.validation is not None else None,
             history=History("", steps=len(watched.tried)),
             score=lambda kind: watched.score(values, kind),
             chains=lambda kind: data.chains,
