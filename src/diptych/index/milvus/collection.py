@@ -195,8 +195,10 @@ def _grpc() -> Any:  # noqa: ANN401 - the type checker must do without the extra
 
 
 def _is_silence(error: Any) -> bool:  # noqa: ANN401 - of the client or of gRPC
-    """Whether an answer did not come in time."""
-    return isinstance(error, _grpc().RpcError) and error.code() == _grpc().StatusCode.DEADLINE_EXCEEDED
+    """Whether an answer did not come in time, or came so late that the client had given up trying."""
+    if isinstance(error, _grpc().RpcError):
+        return bool(error.code() == _grpc().StatusCode.DEADLINE_EXCEEDED)
+    return "Retry timeout" in str(error)
 
 
 def _is_absence(error: Any) -> bool:  # noqa: ANN401 - of the client or of gRPC
