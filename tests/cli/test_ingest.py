@@ -141,7 +141,7 @@ def test_a_killed_ingest_goes_on_and_its_result_does_not_show_it(tmp_path) -> No
     again = start(pairs, tmp_path / "killed")
     _, err = again.communicate(timeout=120)
     assert again.returncode == 0, err
-    assert "earlier work was taken up" in err
+    assert "continued from an earlier run" in err
     assert undisturbed.wait(120) == 0
     undisturbed.communicate()
     files = {p.relative_to(tmp_path / "killed") for p in (tmp_path / "killed").rglob("*") if p.is_file()}
@@ -170,4 +170,16 @@ def test_an_interrupt_ends_with_one_line_and_the_way_on(tmp_path, moment) -> Non
     assert err.strip().splitlines()[-1] == "stopped; run the same command to continue."
     again = start(pairs, tmp_path / "made")
     _, err = again.communicate(timeout=120)
-    assert again.returncode == 0 and "earlier work was taken up" in err
+    assert again.returncode == 0 and "continued from an earlier run" in err
+
+
+def test_a_cluster_that_cannot_be_used_is_told_before_any_work(diptych, tmp_path, monkeypatch):
+    monkeypatch.setattr("diptych._core.cluster._CONNECT_S", 0.5)
+    (tmp_path / "table.csv").write_text("text,label\na boat,sea\n")
+    words = "ingest", tmp_path / "table.csv", "--out", tmp_path / "made", "--cluster"
+    ended = diptych(*words, "tcp://127.0.0.1:9")
+    assert ended.status == 2 and ended.err.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:9; ")
+    assert ended.err.count("\n") == 1
+    ended = diptych(*words, "tcp://127.0.0.1:9", "--workers", "2")
+    assert "give them or --cluster, not both" in ended.err
+    assert not (tmp_path / "made").exists()

@@ -16,7 +16,19 @@ from diptych.ingest import options as ingest_options
 from diptych.methods import purposes, registry
 from diptych.search import query, spaces
 
-HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "sklearn", "torch", "pyarrow", "jinja2", "fastapi", "PIL", "faiss"}
+HEAVY = {
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "sklearn",
+    "torch",
+    "pyarrow",
+    "jinja2",
+    "fastapi",
+    "PIL",
+    "faiss",
+} | {"dask", "distributed"}
 
 PROGRAM = """
 import sys

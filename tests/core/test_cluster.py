@@ -41,8 +41,13 @@ def test_the_extra_is_named(monkeypatch) -> None:
 class FakeClient:
     """Workers that answer as they are told to."""
 
-    def __init__(self, *answers) -> None:
-        self._answers = list(answers)
+    def __init__(self, *answers, scheduler=True) -> None:
+        self._answers, self._scheduler = list(answers), scheduler
+
+    def run_on_scheduler(self, function, *arguments):
+        if not self._scheduler:
+            raise ModuleNotFoundError("diptych")
+        return function(*arguments)
 
     def nthreads(self):
         return {}
@@ -63,6 +68,8 @@ def test_a_worker_without_diptych_and_a_cluster_without_workers_are_sentences(mo
         executor_with(FakeClient(ModuleNotFoundError("diptych")))._check_workers()
     with pytest.raises(ConfigError, match=r"cannot use diptych \(No module named 'numpy'\); install diptych"):
         executor_with(FakeClient(cluster.version("diptych"), ImportError("No module named 'numpy'")))._check_workers()
+    with pytest.raises(ConfigError, match=r"^the scheduler tcp://host:1 does not run this version of diptych; install"):
+        executor_with(FakeClient(scheduler=False))._check_workers()
     with pytest.raises(DataError, match=r"^the Dask scheduler at tcp://host:1 has no workers; start some with `dask w"):
         executor_with(FakeClient())._wait_for_workers()
 

@@ -1,14 +1,18 @@
 """Ingest on a real Dask cluster: the same bytes as in one process, whatever happens to its workers."""
 
 import signal
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
-from cluster import running_cluster
+from cluster import PickledExecutor, running_cluster
 from diptych._core.errors import ConfigError, DataError
+from diptych.features import pipeline_of
 from diptych.ingest import ingest
+from diptych.ingest.workers import check_usable
 
-pytestmark = pytest.mark.slow  # a cluster takes seconds to start
+slow = pytest.mark.slow  # a cluster takes seconds to start
 
 
 @pytest.fixture
@@ -48,19 +52,40 @@ def interrupt():
     raise KeyboardInterrupt
 
 
-def test_two_workers_make_the_bytes_of_one_process(
-    cluster, with_options, small_shards, folder_content, tmp_path
+def test_shards_of_images_that_are_sent_are_the_same(
+    with_options, small_shards, folder_content, tmp_path, monkeypatch
 ) -> None:
     images = tmp_path / "raw" / "images"
     (images / "003.png").write_bytes(b"no image")
     (images / "007.png").write_bytes(b"x" * 100_000)
     made = [with_options(out=tmp_path / name / "made", reuse=False, max_bytes=50_000) for name in ("here", "there")]
-    report = ingest(made[0]).report
-    ingest(made[1], cluster=cluster.address)
-    assert report.count("picture") == 2
+    assert ingest(made[0]).report.count("picture") == 2
+    monkeypatch.setattr("diptych.ingest.run.open_executor", lambda *_: nullcontext(PickledExecutor()))
+    ingest(made[1])
     assert folder_content(made[0].out) == folder_content(made[1].out)
 
 
+def test_an_encoder_that_a_worker_lacks_is_an_error_rather_than_broken_images(with_options, tmp_path) -> None:
+    made = ingest(with_options(out=tmp_path / "made")).dataset
+    pipeline = pipeline_of(made)
+    image = pipeline.of("image")
+
+    def refuse(items):
+        raise DataError("there is no file encoder.onnx")
+
+    lacking = SimpleNamespace(media_type="image", features=image.features, extractor=refuse)
+    with pytest.raises(DataError, match=r"encoder\.onnx"):
+        check_usable(SimpleNamespace(modalities={"image": lacking}))
+    check_usable(pipeline)
+
+
+@slow
+def test_two_workers_make_the_bytes_of_one_process(cluster, local, elsewhere, small_shards, folder_content) -> None:
+    ingest(elsewhere, cluster=cluster.address)
+    assert folder_content(elsewhere.out) == local
+
+
+@slow
 def test_a_killed_worker_changes_nothing(cluster, local, elsewhere, small_shards, folder_content) -> None:
     victim = cluster.workers[0]
     ingest(elsewhere, cluster=cluster.address, progress=at_image(4, lambda: victim.send_signal(signal.SIGKILL)))
@@ -68,6 +93,7 @@ def test_a_killed_worker_changes_nothing(cluster, local, elsewhere, small_shards
     assert folder_content(elsewhere.out) == local
 
 
+@slow
 def test_an_interrupted_ingest_goes_on_here_or_there(cluster, local, elsewhere, small_shards, folder_content) -> None:
     with pytest.raises(KeyboardInterrupt):
         ingest(elsewhere, cluster=cluster.address, progress=at_image(4, interrupt))
@@ -81,6 +107,7 @@ def test_an_interrupted_ingest_goes_on_here_or_there(cluster, local, elsewhere, 
     assert folder_content(elsewhere.out) == local
 
 
+@slow
 def test_a_lost_scheduler_is_a_sentence_and_the_work_stays(
     cluster, local, elsewhere, small_shards, folder_content
 ) -> None:
@@ -90,6 +117,7 @@ def test_a_lost_scheduler_is_a_sentence_and_the_work_stays(
     assert folder_content(elsewhere.out) == local
 
 
+@slow
 @pytest.mark.parametrize(
     ("package", "sentence"),
     [

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from cluster import PickledExecutor
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset
 from diptych.media import content_type
@@ -40,6 +41,12 @@ def test_every_item_is_in_with_the_models_own_vector(fields, dataset, searcher) 
     np.testing.assert_allclose(np.stack([item.vector for item in items]), units, atol=1e-6)
     assert {path.name for path in (fields / "index").iterdir()} >= {"index.sqlite", "model", "media", "searcher.json"}
     assert not list(fields.glob(".index*"))
+
+
+def test_embedding_elsewhere_comes_to_the_same(fields, dataset, tmp_path, small_blocks) -> None:
+    for name, executor in (("here", None), ("there", PickledExecutor())):
+        build_index(fields / "model", dataset, tmp_path / name / "index", thumbnails=False, executor=executor)
+    assert content(tmp_path / "here" / "index") == content(tmp_path / "there" / "index")
 
 
 def test_interrupted_work_is_taken_up_and_comes_to_the_same(fields, dataset, tmp_path, small_blocks) -> None:

@@ -1,16 +1,18 @@
 """Work that is spread over the workers of a Dask cluster: the same tasks and results as in processes of this machine.
 
-Workers need diptych and nothing else: what they read comes with the tasks, what they make goes back, and they write no
-file that stays. A task of a worker that died is done by another one.
+The scheduler and the workers need diptych and nothing else: what workers read comes with the tasks, what they make goes
+back, and they write no file that stays. A task of a worker that died is done by another one.
 """
 
 import hashlib
+import pickle
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -94,11 +96,13 @@ class ClusterExecutor:
         """
         with self._explained():
             # A task rather than scattered data, so that it is made again when all workers that hold it are lost.
-            started = self._submit(_same, start)
-            shared = started, uuid4().hex, self._libraries, environment(self._libraries)
-            done = run_ahead(
-                tasks, lambda task: self._submit(_work, *shared, task), self._wait_for, self._has_room, ordered=ordered
-            )
+            job = _Job(uuid4().hex, start, self._libraries, environment(self._libraries))
+            sent = self._submit(_same, pickle.dumps(job))
+
+            def submit(task: Task) -> Any:  # noqa: ANN401 - Dask's future
+                return self._submit(_work, job.name, sent, pickle.dumps(task))
+
+            done = run_ahead(tasks, submit, self._wait_for, self._has_room, ordered=ordered)
             for task, future in done:
                 yield task, future.result()
 
@@ -143,8 +147,17 @@ class ClusterExecutor:
             time.sleep(0.1)
 
     def _check_workers(self) -> None:
-        """Ask every worker for its version by a function of Python itself, then for all that results depend on."""
+        """Ask for versions by a function of Python itself, then every worker for all that results depend on."""
         here = version("diptych")
+        try:
+            scheduler = self._client.run_on_scheduler(version, "diptych"), self._client.run_on_scheduler(code_hash)
+        except ImportError:
+            scheduler = None, None
+        if scheduler != (here, code_hash()):
+            raise ConfigError(
+                f"the scheduler {self._address} does not run this version of diptych; install diptych {here} where it "
+                "runs, and start it again."
+            )
         for worker, found in self._client.run(version, "diptych", on_error="return").items():
             if isinstance(found, Exception):
                 raise ConfigError(f"the worker {worker} has no diptych; install diptych {here} where it runs.")
@@ -235,22 +248,35 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
     return value
 
 
+@dataclass(frozen=True)
+class _Job:
+    """What workers need to know of a call of `run`: its name, how to start, and what must be as here."""
+
+    name: str
+    start: Callable[[], TaskWorker[Any, Any]]
+    libraries: Libraries
+    expected: Mapping[str, str]
+
+
 _turn = threading.Lock()
 _started: tuple[str, TaskWorker[Any, Any]] | None = None
 
 
-def _work(
-    start: Callable[[], TaskWorker[Any, Any]], run: str, libraries: Libraries, expected: Mapping[str, str], task: object
-) -> Any:  # noqa: ANN401 - as the worker has it
-    """Do a task in a Dask worker; a process does one at a time, since the number of its threads decides last bits."""
+def _work(name: str, job: bytes, task: bytes) -> Any:  # noqa: ANN401 - as the worker has it
+    """Do a task in a Dask worker; a process does one at a time, since the number of its threads decides last bits.
+
+    The job and the task come as bytes, because the scheduler opens what it is given and has no use for them.
+    """
     global _started
     with _turn:
-        if _started is None or _started[0] != run:
+        if _started is None or _started[0] != name:
             if _started is not None:
                 _started[1].close()
                 _started = None
             from distributed import get_worker
 
-            check_environment(get_worker().address, expected, environment(libraries))  # it may have joined late
-            _started = run, start()
-        return _started[1](task)
+            opened: _Job = pickle.loads(job)  # noqa: S301 - from the client, whose functions the worker runs anyway
+            # The worker may have joined after the others were looked at.
+            check_environment(get_worker().address, opened.expected, environment(opened.libraries))
+            _started = name, opened.start()
+        return _started[1](pickle.loads(task))  # noqa: S301 - likewise

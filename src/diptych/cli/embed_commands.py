@@ -15,7 +15,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.cli.options import AsJson, DatasetFolder, ModelFolder, PurposeOption, SplitOption
+from diptych.cli.options import (
+    AsJson,
+    ClusterAddress,
+    DatasetFolder,
+    ModelFolder,
+    PurposeOption,
+    SplitOption,
+    cluster_executor,
+)
 
 if TYPE_CHECKING:
     from diptych._core.arrays import Singles
@@ -29,6 +37,7 @@ def embed(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="E.npy", help="File to write; ids go to E.ids.json.")],
     split: SplitOption = "test",
     purpose: PurposeOption = "auto",
+    cluster: ClusterAddress = None,
 ) -> None:
     """Write the embeddings of a split's items as a float32 array, and their ids beside it.
 
@@ -37,6 +46,7 @@ def embed(
     """
     from diptych._core.files import atomic_file, write_npy
     from diptych.data import Dataset
+    from diptych.methods.cluster_embedding import embed_blocks_by
     from diptych.methods.model_folder import load_model
 
     if out.suffix != ".npy":
@@ -47,18 +57,19 @@ def embed(
     if not len(part):
         raise DataError(f"{dataset} has no {split} item with {modality}; choose another split.")
     fitted.settle_purpose(purpose)
-    embeddings = fitted.embed_blocks(modality, part.blocks(modality), purpose)
     ids = out.with_suffix(".ids.json")
-    started = time.perf_counter()
-    try:
-        # The ids wait for the embeddings, so that a failure leaves neither.
-        with atomic_file(ids) as temporary, _shown(embeddings, len(part)) as shown:
-            with temporary.open("w", encoding="utf-8") as file:
-                json.dump(part.ids.tolist(), file, indent=2, ensure_ascii=False)
-                file.write("\n")
-            items, dimensions = write_npy(out, shown, len(part))
-    except OSError as error:
-        raise DataError(f"{out} cannot be written ({error.strerror}); choose another place.") from None
+    with cluster_executor(cluster) as executor:
+        embeddings = embed_blocks_by(executor, fitted, model, modality, part.blocks(modality), purpose)
+        started = time.perf_counter()
+        try:
+            # The ids wait for the embeddings, so that a failure leaves neither.
+            with atomic_file(ids) as temporary, _shown(embeddings, len(part)) as shown:
+                with temporary.open("w", encoding="utf-8") as file:
+                    json.dump(part.ids.tolist(), file, indent=2, ensure_ascii=False)
+                    file.write("\n")
+                items, dimensions = write_npy(out, shown, len(part))
+        except OSError as error:
+            raise DataError(f"{out} cannot be written ({error.strerror}); choose another place.") from None
     rate = items / (time.perf_counter() - started)
     typer.echo(f"{items} items, {dimensions} dimensions, {rate:,.0f} items/s: {out}, ids: {ids}", err=True)
 

@@ -15,12 +15,14 @@ from diptych._core.errors import ConfigError, DataError
 from diptych.cli.console import output_console, progress_on, resumable, say
 from diptych.cli.options import (
     AsJson,
+    ClusterAddress,
     DatasetFolder,
     IndexFolder,
     ModelFolder,
     Purpose,
     Seed,
     ServerUrl,
+    cluster_executor,
     split_settings,
 )
 
@@ -56,6 +58,7 @@ def index(
         bool, typer.Option("--keep-originals", help="Store the images themselves, so that the index can be moved.")
     ] = False,
     seed: Seed = 0,
+    cluster: ClusterAddress = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing index, which may be served meanwhile.")
     ] = False,
@@ -72,7 +75,7 @@ def index(
     from diptych.search import build_index
 
     messages = Console(stderr=True)
-    with resumable(messages), progress_on(messages) as display:
+    with resumable(messages), cluster_executor(cluster) as executor, progress_on(messages) as display:
         built = build_index(
             model,
             Dataset.open(dataset),
@@ -87,6 +90,7 @@ def index(
             overwrite=overwrite,
             keep_changes=not discard_changes,
             seed=seed,
+            executor=executor,
             progress=display,
         )
     for line in _describe(built, out):

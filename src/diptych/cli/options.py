@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,6 +20,7 @@ import typer
 from diptych._core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from diptych._core.processes import Executor
     from diptych.data import Protocol
 
 Split = Literal["train", "val", "test"]
@@ -102,6 +104,19 @@ Fresh = Annotated[
     bool,
     typer.Option("--fresh", help="Run every method again, finished ones too; stages still come from the cache."),
 ]
+
+
+@contextmanager
+def cluster_executor(address: str | None) -> Iterator[Executor | None]:
+    """Yield the executor on the workers of a Dask cluster; None, for this process, where no address is given."""
+    if address is None:
+        yield None
+        return
+    from diptych._core.cluster import open_executor
+    from diptych.ingest.workers import same_libraries
+
+    with open_executor(0, address, same_libraries) as executor:
+        yield executor
 
 
 def changed_protocol(

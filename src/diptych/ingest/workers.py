@@ -178,7 +178,7 @@ class RemoteWorker:
         with TemporaryDirectory() as folder:
             write_content(pipeline, Path(folder))
             opened = load_pipeline(folder)
-        _check_usable(opened)
+        check_usable(opened)
         self._maker = ShardMaker(opened, None)
 
     def __call__(self, sent: SentTask) -> tuple[Shard, int]:
@@ -189,7 +189,7 @@ class RemoteWorker:
         """Nothing is open."""
 
 
-def _check_usable(pipeline: Pipeline) -> None:
+def check_usable(pipeline: Pipeline) -> None:
     """Refuse features whose packages or files are missing here: every item would count as broken for it.
 
     Raises:

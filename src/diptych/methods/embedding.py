@@ -170,16 +170,24 @@ class Embedder(PipelineKeeper):
         directions = {(a, b): self.represent(a, b, rows[a], rows[b], space) for a, b in permutations(rows, 2)}
         return scorer.score_directions(directions, self.similarity)
 
-    def embed_blocks(self, modality: str, blocks: Iterable[Features], purpose: Purpose = "auto") -> Iterator[Singles]:
+    def embed_blocks(
+        self, modality: str, blocks: Iterable[Features], purpose: Purpose = "auto", *, first_row: int = 0
+    ) -> Iterator[Singles]:
         """Embed rows that come block by block (see `Partition.blocks`), each block when it is asked for.
 
         One block of rows and its embeddings are held at a time. The embeddings are those of `embed` on all rows at
         once, to the last bits a product of matrices of another size may differ in.
 
+        Args:
+            modality: which one.
+            blocks: its rows.
+            purpose: which space is wanted, as in `embed`.
+            first_row: the number of the first row, for errors.
+
         Raises:
             DataError: as `embed` does, when the block at fault is reached.
         """
-        row = 0
+        row = first_row
         for block in blocks:
             self._check_features(modality, block, row)
             row += block.shape[0]

@@ -2,20 +2,24 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from diptych._core.arrays import Features, Singles
 from diptych._core.code_version import code_version
 from diptych._core.errors import DataError
+from diptych._core.processes import Executor
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
 from diptych.index import EmbedderId, Identity, Index
 from diptych.methods import Method, load_model, model_fingerprint
+from diptych.methods.cluster_embedding import embed_blocks_by
 from diptych.methods.purposes import Purpose
 from diptych.search.calibration import Calibration, write_calibration
 from diptych.search.calibrator import calibrate
@@ -81,6 +85,7 @@ def build_index(
     overwrite: bool = False,
     keep_changes: bool = True,
     seed: int = 0,
+    executor: Executor | None = None,
     progress: Progress = silent,
 ) -> Built:
     """Build an index of a dataset's items; the folder appears when it is whole.
@@ -101,6 +106,7 @@ def build_index(
         overwrite: replace an index that is there, which may be searched and changed meanwhile.
         keep_changes: whether what was added, replaced or removed since that index was built is taken over.
         seed: of what is drawn for calibration and projection.
+        executor: where items are embedded, such as a cluster; None for this process.
         progress: told how far it is.
     """
     started = time.perf_counter()
@@ -124,7 +130,8 @@ def build_index(
         with ExitStack() as opened:
             index = opened.enter_context(_opened(work, model, dataset, spaces, embedder, location))
             texts = None if plan is None else Texts(plan, opened.enter_context(_texts(work, plan, location, embedder)))
-            build = _Build(model, dataset, index, texts, spaces, work, thumbnails, keep_originals, progress)
+            embed = partial(embed_blocks_by, executor, model, Path(model_folder), purpose=spaces.embedded_for)
+            build = _Build(model, embed, dataset, index, texts, spaces, work, thumbnails, keep_originals, progress)
             build.add_everything()
             for each in (index, *([] if texts is None else [texts.index])):
                 each.optimise()
@@ -165,6 +172,7 @@ class _Build:
     """The work of one build."""
 
     model: Method
+    embed: Callable[[str, Iterator[Features]], Iterator[Singles]]
     dataset: Dataset
     index: Index
     texts: Texts | None
@@ -192,7 +200,7 @@ class _Build:
         start, total = self.work.done(modality), len(everything)
         rest = everything.take(np.arange(start, total))
         began = time.perf_counter()
-        embeddings = self.model.embed_blocks(modality, rest.blocks(modality, _BLOCK), self.spaces.embedded_for)
+        embeddings = self.embed(modality, rest.blocks(modality, _BLOCK))
         for part, block in zip(_parts(rest), embeddings, strict=True):
             self._add_block(modality, part, block, importer)
             start += len(part)
