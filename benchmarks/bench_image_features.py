@@ -22,10 +22,9 @@ from diptych._core.arrays import ImageArray
 from diptych._core.seeding import generator
 from diptych.features.contract import Feature
 from diptych.features.image.colour import ColourCorrelogram, ColourHistogram, ColourMoments
-from diptych.features.image.gist import Gist
 from diptych.features.image.mpeg7 import ColourLayout, ColourStructure, EdgeHistogram, ScalableColour
 from diptych.features.image.recipes import nuswide, wikipedia_images
-from diptych.features.image.texture import EdgeDirection, WaveletTexture
+from diptych.features.image.texture import EdgeDirection, Gist, WaveletTexture
 from diptych.features.image.visual_words import VisualWords
 from diptych.media.decoding import Limits, decode_image
 

@@ -48,7 +48,7 @@ def test_a_failed_save_leaves_the_old_model(method, folder, monkeypatch) -> None
     def fail(*args, **kwargs):
         raise OSError("disk full")
 
-    monkeypatch.setattr("diptych._core.state_folder.write_json", fail)
+    monkeypatch.setattr("diptych._core.state.write_json", fail)
     with pytest.raises(OSError, match="disk full"):
         save_model(method, folder, overwrite=True)
     assert load_model(folder).is_fitted

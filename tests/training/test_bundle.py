@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from diptych._core.errors import DataError
-from diptych.training.bundle import delete_unfinished, hash_tensors, read_bundle, write_bundle
+from diptych.training.steps import delete_unfinished, hash_tensors, read_bundle, write_bundle
 
 TENSORS = {
     "half": torch.arange(6, dtype=torch.bfloat16).reshape(2, 3), "scalar": torch.tensor(3.5, dtype=torch.float64),

@@ -6,8 +6,8 @@ import torch
 
 from diptych._core.errors import ConfigError
 from diptych.training import Constant, pick_device
-from diptych.training.bundle import read_bundle
 from diptych.training.distributed import World, to_device
+from diptych.training.steps import read_bundle
 from training.together import (
     everything,
     few_rows,

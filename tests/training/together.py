@@ -13,8 +13,8 @@ from diptych.nets.metric_learning import MetricObjective, MetricOptions, MetricR
 from diptych.nets.pathways import Pathways
 from diptych.nets.rows import MixedBatches
 from diptych.training import Constant, Cosine, LoopSettings, StageCache, train, train_cached
-from diptych.training.bundle import write_bundle
 from diptych.training.distributed import World, joined
+from diptych.training.steps import write_bundle
 from nets import small_cdmlmr
 from training.toy import ROWS, ToyNet, toy_objective, toy_score, toy_settings
 

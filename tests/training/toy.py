@@ -17,8 +17,8 @@ from diptych.training import (
     train,
     train_cached,
 )
-from diptych.training.bundle import read_bundle
 from diptych.training.run import CHECKPOINT
+from diptych.training.steps import read_bundle
 
 ROWS, WIDTH = 50, 6
 

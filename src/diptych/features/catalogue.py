@@ -121,7 +121,7 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
         "colour-moments": _image("colour:ColourMoments", "roughly which colours are where", 225),
         "visual-words": _image("visual_words:VisualWords", "a bag of learned dense SIFT words", 500, _VISUAL_WORDS),
         "phow": _image("visual_words:phow", "visual words at four sizes of patch", 1000, _VISUAL_WORDS),
-        "gist": _image("gist:Gist", "the layout of a scene", 512),
+        "gist": _image("texture:Gist", "the layout of a scene", 512),
         "mpeg7": _image("+".join(f"mpeg7:{name}" for name in _MPEG7), "colours and edges as MPEG-7 has them", 784),
     },
     "text": {

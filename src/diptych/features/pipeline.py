@@ -16,8 +16,7 @@ from diptych._core.arrays import Features, ImageArray
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
-from diptych._core.state import pack, stateful, unpack
-from diptych._core.state_folder import FolderFormat, hash_state, to_weights, versions
+from diptych._core.state import FolderFormat, hash_state, pack, stateful, to_weights, unpack, versions
 from diptych.data.dataset import Dataset
 from diptych.features.contract import ComposedExtractor, Extractor, width
 from diptych.features.registry import import_features, make_feature

@@ -20,8 +20,7 @@ import numpy as np
 from diptych._core.arrays import Features, Singles
 from diptych._core.code_version import code_version
 from diptych._core.files import default_cache_root
-from diptych._core.state import pack
-from diptych._core.state_folder import hash_state, to_weights, versions
+from diptych._core.state import hash_state, pack, to_weights, versions
 from diptych.data.fingerprint import hash_records
 from diptych.data.modality import Kind
 from diptych.features import Block, Extractor, FittedModality

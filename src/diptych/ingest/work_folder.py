@@ -21,7 +21,7 @@ from diptych._core.code_version import code_version
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_file, read_json, write_json
 from diptych._core.locks import file_lock
-from diptych._core.state_folder import versions
+from diptych._core.state import versions
 from diptych.ingest.plan import Plan
 from diptych.ingest.row_cache import library_versions
 from diptych.media import hash_places

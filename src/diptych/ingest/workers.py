@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from diptych._core.cluster import folder_content, write_content
 from diptych._core.errors import DiptychError
 from diptych._core.processes import Executor
-from diptych._core.state_folder import versions
+from diptych._core.state import versions
 from diptych.features import Pipeline, check_available, load_pipeline
 from diptych.ingest.describe import Broken, ImageReader, describe
 from diptych.ingest.row_cache import CachedExtractor, Keyed, content_key, library_versions

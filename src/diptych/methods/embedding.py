@@ -10,7 +10,7 @@ import numpy as np
 
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.errors import ConfigError, DataError
-from diptych._core.state_folder import MALFORMED
+from diptych._core.state import MALFORMED
 from diptych.data import Arrays, Dataset, Labels, as_dataset, as_rows, describe_value
 from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline, load_pipeline

@@ -13,8 +13,7 @@ from diptych._core.errors import ConfigError, DataError, FitError
 from diptych._core.files import read_json
 from diptych._core.optional import optional_package
 from diptych._core.progress import Progress
-from diptych._core.state import unpack
-from diptych._core.state_folder import FolderFormat
+from diptych._core.state import FolderFormat, unpack
 from diptych.data import TrainingData
 from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.evaluation import SIMILARITIES, Similarity

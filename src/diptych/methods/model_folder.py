@@ -11,8 +11,7 @@ from typing import Any
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.files import atomic_folder, read_json
-from diptych._core.state import pack, unpack
-from diptych._core.state_folder import WEIGHTS, FolderFormat, hash_state, to_weights, versions
+from diptych._core.state import WEIGHTS, FolderFormat, hash_state, pack, to_weights, unpack, versions
 from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline, load_pipeline
 from diptych.methods.base import Method, check_loaded, check_names, is_learned

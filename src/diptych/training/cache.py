@@ -19,12 +19,19 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.locks import file_lock
 from diptych._core.progress import Progress, silent
 from diptych.data.fingerprint import hash_features, hash_records
-from diptych.training.bundle import Record, Tensors, delete_unfinished, hash_tensors, read_bundle, write_bundle
 from diptych.training.distributed import World, pick_device
 from diptych.training.loop import Validate, train
 from diptych.training.monitoring import History
 from diptych.training.settings import LoopSettings
-from diptych.training.steps import Objective
+from diptych.training.steps import (
+    Objective,
+    Record,
+    Tensors,
+    delete_unfinished,
+    hash_tensors,
+    read_bundle,
+    write_bundle,
+)
 
 Input = Features | torch.Tensor | str
 _log = logging.getLogger(__name__)

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from diptych._core.errors import ConfigError
-from diptych.training.bundle import Record, Tensors
-from diptych.training.steps import Inputs, Outputs, RowwiseObjective
+from diptych.training.steps import Inputs, Outputs, Record, RowwiseObjective, Tensors
 
 RowsT = TypeVar("RowsT")
 

@@ -12,8 +12,7 @@ import torch
 
 from diptych._core.errors import ConfigError
 from diptych._core.files import write_text
-from diptych.training.bundle import delete_unfinished
-from diptych.training.steps import Figures
+from diptych.training.steps import Figures, delete_unfinished
 
 _SEEN = ("best_score", "best_step", "reference", "without_improvement")
 

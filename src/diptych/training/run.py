@@ -8,10 +8,10 @@ import torch
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.fingerprint import hash_records
-from diptych.training.bundle import Record, Tensors, delete_unfinished, read_bundle, write_bundle
 from diptych.training.distributed import World, pick_device
 from diptych.training.monitoring import EarlyStop, FigureWindow, History
 from diptych.training.settings import LoopSettings
+from diptych.training.steps import Record, Tensors, delete_unfinished, read_bundle, write_bundle
 
 
 def make_optimizer(module: torch.nn.Module, settings: LoopSettings) -> torch.optim.Optimizer:

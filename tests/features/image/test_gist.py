@@ -8,7 +8,7 @@ from diptych._core.arrays import ImageArray
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
 from diptych.features.contract import width
-from diptych.features.image.gist import Gist, _cell_means, _gabor_filters, _without_lighting
+from diptych.features.image.texture import Gist, _cell_means, _gabor_filters, _without_lighting
 
 cv2.setNumThreads(1)
 

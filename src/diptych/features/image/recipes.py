@@ -15,9 +15,8 @@ from diptych.data.modality import Kind
 from diptych.features.contract import Block, Composition, Extractor, Feature, learns, restarts
 from diptych.features.image.colour import ColourCorrelogram, ColourHistogram, ColourMoments
 from diptych.features.image.descriptor import check_image
-from diptych.features.image.gist import Gist
 from diptych.features.image.mpeg7 import ColourLayout, ColourStructure, EdgeHistogram, ScalableColour
-from diptych.features.image.texture import EdgeDirection, WaveletTexture
+from diptych.features.image.texture import EdgeDirection, Gist, WaveletTexture
 from diptych.features.image.visual_words import VisualWords, phow
 
 NUSWIDE_WORDS, WIKIPEDIA_WORDS = 500, 1000

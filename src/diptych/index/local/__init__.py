@@ -2,6 +2,6 @@
 
 from diptych.index.local.engine import LocalIndex, create, open
 from diptych.index.local.graph import Settings
-from diptych.index.local.snapshot import restore
+from diptych.index.local.integrity import restore
 
 __all__ = ["LocalIndex", "Settings", "create", "open", "restore"]

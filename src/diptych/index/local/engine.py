@@ -25,11 +25,12 @@ from diptych.index.local.integrity import (
     problems_of,
     require_intact,
     require_same_items,
+    write_backup,
+    write_snapshot,
 )
 from diptych.index.local.neighbours import Ranked, is_worth_it, nearest, overfetched
 from diptych.index.local.postings import Vocabulary
 from diptych.index.local.rows import count_of, ids_of, insert, items_of, metadata_of, remove
-from diptych.index.local.snapshot import write_backup, write_snapshot
 from diptych.index.local.words import WordSearch, known_postings, read_postings
 from diptych.index.terms import WordStatistics
 

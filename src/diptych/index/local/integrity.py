@@ -6,6 +6,8 @@ that its trees are whole and that its indexes fit the tables, and FTS5 that the 
 have checksums of their own and are made again when they are damaged.
 """
 
+import os
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +15,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from diptych._core.errors import DataError, DiptychError
-from diptych._core.files import read_json, write_json
+from diptych._core.files import atomic_file, atomic_folder, read_json, refuse_existing, write_json
+from diptych._core.locks import file_lock
 from diptych.index.local.database import (
     FILE,
     FORMAT,
@@ -27,6 +30,7 @@ from diptych.index.local.database import (
     vector_sum,
     words_sum,
 )
+from diptych.index.local.derived import FOLDER, LOCK, locked_too_long
 from diptych.index.local.rows import check_metadata
 from diptych.index.local.view import View
 from diptych.index.terms import AGAIN
@@ -193,3 +197,55 @@ def _word_problems(connection: sqlite3.Connection, with_sums: bool) -> Iterator[
 def _sentence(error: Exception) -> str:
     text = str(error) if isinstance(error, DiptychError) else f"it cannot be read ({type(error).__name__}: {error})"
     return text.removesuffix(".")
+
+
+def write_snapshot(folder: Path, connection: sqlite3.Connection, target: Path, *, wait_s: float) -> Path:
+    """Copy an index as it is at one moment, with the derived files in force then."""
+    with atomic_folder(target) as temporary, file_lock(folder / LOCK, timeout_s=wait_s) as mine:
+        if not mine:
+            raise locked_too_long(wait_s)
+        connection.execute("BEGIN")
+        try:
+            name = read_state(connection).derived
+            _copy(connection, temporary / FILE)
+        finally:
+            connection.execute("COMMIT")
+        source = folder / FOLDER / name
+        if name and source.is_dir():
+            shutil.copytree(source, temporary / FOLDER / name, copy_function=_link)
+    return target
+
+
+def write_backup(connection: sqlite3.Connection, target: Path) -> Path:
+    """Copy the database as it is at one moment into one file; derived files are left out, they can be made again."""
+    refuse_existing(target, overwrite=False)
+    with atomic_file(target) as temporary:
+        _copy(connection, temporary)
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+            copy.execute("UPDATE state SET derived = ''")
+    return target
+
+
+def restore(file: Path | str, place: Path | str) -> None:
+    """Make an index of a file that `write_backup` wrote; the folder appears when it is whole and was checked."""
+    source = Path(file)
+    if not source.is_file():
+        raise DataError(f"{source} is no file; give the file of a backup.")
+    with atomic_folder(Path(place)) as temporary:
+        shutil.copyfile(source, temporary / FILE)
+        open_database(temporary / FILE, wait_s=1).close()
+        require_intact(temporary)
+
+
+def _copy(connection: sqlite3.Connection, target: Path) -> None:
+    with closing(sqlite3.connect(target)) as copy:
+        connection.backup(copy)
+
+
+def _link(source: str, target: str) -> None:
+    """Derived files never change once written, so a second name for one is as good as a copy."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -10,8 +10,7 @@ from diptych._core.errors import DataError
 from diptych.media import content_type
 from diptych.serving.errors import Problem, not_found
 from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
-from diptych.serving.requests import item_in, items_in
-from diptych.serving.responses import item_list, item_out
+from diptych.serving.requests import item_in, item_list, item_out, items_in
 from diptych.serving.schemas import (
     LONGEST_ID,
     AddRequest,

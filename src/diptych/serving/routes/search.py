@@ -8,8 +8,7 @@ from starlette.responses import Response
 from diptych.search import QueryPart
 from diptych.serving.errors import not_found
 from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
-from diptych.serving.requests import query_in, query_of
-from diptych.serving.responses import answer_response
+from diptych.serving.requests import answer_response, query_in, query_of
 from diptych.serving.schemas import (
     LONGEST_PREFIX,
     LONGEST_TEXT,
