@@ -14,8 +14,7 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.files import atomic_folder, read_json, refuse_existing, write_json
 from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
-from diptych._core.state import pack
-from diptych._core.state_folder import versions
+from diptych._core.state import pack, versions
 from diptych.data import Dataset
 from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.export.checks import Check, check_rows, moved_rows, real_rows
