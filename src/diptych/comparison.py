@@ -13,6 +13,8 @@ from diptych._core.markdown import escape, table
 from diptych._core.optional import optional_package
 
 _ALPHA = 0.05
+_MOST_DIRECTIONS = 2  # beyond that they stand in a table of their own
+_RANDOM = "random ranking"
 _LATEX = str.maketrans({character: f"\\{character}" for character in "&%$#_{}"} | {"→": r"$\to$", "±": r"$\pm$"})
 
 
@@ -58,15 +60,17 @@ class ComparisonReport:
     def rows(self) -> list[dict[str, Any]]:
         """One row per method, in plain numbers.
 
-        "map" and "mrr" are averages over directions, "…_low" and "…_high" the ends of their 95 % intervals,
-        "map_std" the standard deviation over seeds, "p_holm" the p-value of the difference to the best method,
-        corrected for the number of comparisons, and "saw" what the fit had read.
+        "image->text map" and "image->text mrr" are of one direction, "map" and "mrr" averages over all of them,
+        "…_low" and "…_high" the ends of their 95 % intervals, "map_std" the standard deviation over seeds, "p_holm" the
+        p-value of the difference to the best method, corrected for the number of comparisons, and "saw" what the fit
+        had read.
         """
         against = self.results["comparisons"]["against_best"]
         return [
             {
                 "method": name,
                 **{f"{at} map": block[at]["map"] for at in self.directions},
+                **{f"{at} mrr": _partner_in(block, at) for at in self.directions},
                 "map": block["average"]["map"],
                 **_interval("map", block["average"]),
                 "map_std": None if block["deterministic"] else block["average"]["map_std_over_seeds"],
@@ -109,27 +113,46 @@ class ComparisonReport:
         return _written(text.getvalue(), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """The table as Markdown, the best of every column in bold; written to a file too where a path is given."""
-        heads, cells = self._table()
-        bold = self._best_cells(heads, cells)
-        lines = [
-            [f"**{each}**" if (name, at) in bold else each for at, each in enumerate(row)]
-            for name, row in cells.items()
-        ]
-        return _written("\n".join(table(heads, lines)) + "\n", path)
+        """The table as Markdown, the best of every column in bold; written to a file too where a path is given.
+
+        Of more than two directions it has the averages, and a second table the MAP of each.
+        """
+        parts = []
+        for heads, cells in self._tables():
+            bold = self._best_cells(heads, cells)
+            lines = [
+                [f"**{each}**" if (name, at) in bold else each for at, each in enumerate(row)]
+                for name, row in cells.items()
+            ]
+            parts.append("\n".join(table(heads, lines)) + "\n")
+        return _written("\n".join(parts), path)
 
     def to_latex(self, path: str | Path | None = None, *, caption: str | None = None, label: str | None = None) -> str:
         r"""The table as LaTeX (`\usepackage{booktabs}`); written to a file too where a path is given.
 
         The best of every column is bold; a dagger marks the methods whose average MAP is not significantly below the
-        best (paired sign-flip test over items, Holm's correction, 5 %).
+        best (paired sign-flip test over items, Holm's correction, 5 %). Of more than two directions the table has the
+        averages, and a second tabular below it the MAP of each.
 
         Args:
             path: the file to write.
             caption: what stands below the table; a sentence about data, split and chance level if left out.
             label: what `\ref` calls it.
         """
-        heads, cells = self._table()
+        first, *others = [self._tabular(heads, cells) for heads, cells in self._tables()]
+        parts = [
+            r"\begin{table}",
+            r"\centering",
+            *first,
+            *(line for each in others for line in (r"\par\medskip", *each)),
+            rf"\caption{{{caption if caption is not None else self._caption().translate(_LATEX)}}}",
+            *([] if label is None else [rf"\label{{{label}}}"]),
+            r"\end{table}",
+        ]
+        return _written("\n".join(parts) + "\n", path)
+
+    def _tabular(self, heads: list[str], cells: Mapping[str, list[str]]) -> list[str]:
+        """The lines of one LaTeX tabular."""
         bold, tied = self._best_cells(heads, cells), self._tied()
         lines = []
         for name, row in cells.items():
@@ -137,9 +160,7 @@ class ComparisonReport:
             shown = [rf"\textbf{{{each}}}" if (name, at) in bold else each for at, each in enumerate(shown)]
             shown[0] += r"$^\dagger$" if name in tied else ""
             lines.append(" & ".join(shown) + r" \\")
-        parts = [
-            r"\begin{table}",
-            r"\centering",
+        return [
             rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
             r"\toprule",
             " & ".join(head.translate(_LATEX) for head in heads) + r" \\",
@@ -147,11 +168,7 @@ class ComparisonReport:
             *lines,
             r"\bottomrule",
             r"\end{tabular}",
-            rf"\caption{{{caption if caption is not None else self._caption().translate(_LATEX)}}}",
-            *([] if label is None else [rf"\label{{{label}}}"]),
-            r"\end{table}",
         ]
-        return _written("\n".join(parts) + "\n", path)
 
     def save_html(self, path: str | Path) -> None:
         """Write the report as one HTML file that needs nothing else, the `report.html` of `diptych compare`."""
@@ -160,35 +177,52 @@ class ComparisonReport:
         write_text(Path(path), render_report(self.results))
 
     def __repr__(self) -> str:
-        heads, cells = self._table()
-        grid = [heads, *cells.values()]
-        widths = [max(len(row[column]) for row in grid) for column in range(len(heads))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if not at else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in grid
-        ]
+        lines: list[str] = []
+        for heads, cells in self._tables():
+            grid = [heads, *cells.values()]
+            widths = [max(len(row[column]) for row in grid) for column in range(len(heads))]
+            lines += [""] if lines else []
+            lines += [
+                "  ".join(
+                    cell.ljust(width) if not at else cell.rjust(width)
+                    for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+                )
+                for row in grid
+            ]
         notes = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
         notes += [f"{name} was left out: {reason}." for name, reason in self.results.get("left_out", {}).items()]
         return "\n".join([*lines, "", self._summary(), *notes])
 
     def _repr_html_(self) -> str:
-        heads, cells = self._table()
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape_html(cell)}</td>" for cell in row) + "</tr>" for row in cells.values()
-        )
-        head = "".join(f"<th>{escape_html(cell)}</th>" for cell in heads)
-        return f"<table><tr>{head}</tr>{rows}</table><p>{escape_html(self._summary())}</p>"
+        shown = []
+        for heads, cells in self._tables():
+            rows = "".join(
+                "<tr>" + "".join(f"<td>{escape_html(cell)}</td>" for cell in row) + "</tr>" for row in cells.values()
+            )
+            head = "".join(f"<th>{escape_html(cell)}</th>" for cell in heads)
+            shown.append(f"<table><tr>{head}</tr>{rows}</table>")
+        return f"{''.join(shown)}<p>{escape_html(self._summary())}</p>"
 
-    def _table(self) -> tuple[list[str], dict[str, list[str]]]:
-        """The heads, and the cells of each method, as a person reads them."""
-        heads = ["method", *(at.replace("->", " → ") for at in self.directions), "average MAP", "95 %", "± seeds"]
+    def _tables(self) -> list[tuple[list[str], dict[str, list[str]]]]:
+        """The heads, and the cells of each method, as a person reads them: of many directions in a second table."""
+        if len(self.directions) <= _MOST_DIRECTIONS:
+            return [self._table(self.directions)]
+        heads = ["MAP", *(at.replace("->", " → ") for at in self.directions)]
+        cells = {
+            row["method"]: [escape(row["method"]), *(_score(row[f"{at} map"]) for at in self.directions)]
+            for row in self.rows()
+        }
+        level = self.results["chance"]
+        cells[_RANDOM] = [_RANDOM, *(_score(level[at]["map"]) for at in self.directions)]
+        return [self._table([]), (heads, cells)]
+
+    def _table(self, directions: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+        """The averages, and these directions before them."""
+        heads = ["method", *(at.replace("->", " → ") for at in directions), "average MAP", "95 %", "± seeds"]
         cells = {
             row["method"]: [
                 escape(row["method"]),
-                *(_score(row[f"{at} map"]) for at in self.directions),
+                *(_score(row[f"{at} map"]) for at in directions),
                 _score(row["map"]),
                 f"{_score(row['map_low'])}–{_score(row['map_high'])}",
                 _score(row["map_std"]),
@@ -202,7 +236,7 @@ class ComparisonReport:
     @staticmethod
     def _best_cells(heads: list[str], cells: Mapping[str, list[str]]) -> set[tuple[str, int]]:
         """The cells that hold the highest score of their column."""
-        scores = [at for at, head in enumerate(heads) if head not in ("method", "95 %", "± seeds")]
+        scores = [at for at, head in enumerate(heads) if at and head not in ("95 %", "± seeds")]
         best = {at: max((row[at] for row in cells.values() if row[at] != "–"), default=None) for at in scores}
         return {(name, at) for name, row in cells.items() for at in scores if row[at] == best[at]}
 
@@ -237,6 +271,12 @@ def _partner(block: Mapping[str, Any]) -> dict[str, float | None]:
         return {"mrr": None, "mrr_low": None, "mrr_high": None}
     low, high = average["mean_reciprocal_rank_ci95"]
     return {"mrr": average["mean_reciprocal_rank"], "mrr_low": low, "mrr_high": high}
+
+
+def _partner_in(block: Mapping[str, Any], direction: str) -> float | None:
+    """The mean reciprocal rank of an item's own partner in one direction; None where no item has one."""
+    found = block["instance"].get(direction)
+    return None if found is None else float(found["mean_reciprocal_rank"])
 
 
 def _score(value: float | None) -> str:

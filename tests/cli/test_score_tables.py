@@ -1,4 +1,5 @@
 import io
+from itertools import permutations
 
 import pytest
 from rich.console import Console
@@ -77,8 +78,24 @@ def test_where_no_item_has_a_partner_there_is_no_mrr(results):
     assert "0.206" not in written.getvalue()
 
 
-def test_many_directions_leave_only_the_average(results):
-    results["chance"] |= {f"{a}->{b}": results["chance"]["image->text"] for a, b in (("a", "b"), ("b", "a"))}
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_many_directions_have_a_table_of_their_own(results, width):
+    directions = [f"{a}->{b}" for a, b in permutations(("image", "text", "audio"), 2)]
+    results["chance"] |= {each: {"map": 0.1, "map@50": 0.2, "mrr": 0.03} for each in directions}
+    for name, found in results["methods"].items():
+        for place, each in enumerate(directions):
+            found[each] = found["average"] | {"map": found["average"]["map"] + place / 100}
+            found["instance"][each] = {"mean_reciprocal_rank": 0.5 + place / 100}
+        if name == "cca":
+            del found["instance"]["audio->image"]
     written = io.StringIO()
-    print_results(results, Console(file=written, width=80, no_color=True))
-    assert written.getvalue().count("0.402–0.422") == 1
+    print_results(results, Console(file=written, width=width, no_color=True))
+    text = written.getvalue()
+    assert text.count("0.402–0.422") == 1  # the average alone has its interval here
+    assert max(map(len, text.splitlines())) <= width
+    below = text[text.index("by direction") :]
+    for place, each in enumerate(directions):
+        assert f"{0.412 + place / 100:.3f} {0.5 + place / 100:.3f}" in below, each
+    assert "0.340 –" in below  # nobody has a partner there
+    assert below.count("0.100 0.030") == len(directions)
+    assert "…" not in text

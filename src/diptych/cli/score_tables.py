@@ -11,15 +11,45 @@ from rich.table import Table
 from diptych._core.progress import show_seconds
 
 _WIDE = 152
-_MOST_DIRECTIONS = 2  # beyond that only averages fit a terminal; the report has the rest
+_DIRECTION_WIDTH = 14
 
 
 def print_results(results: Mapping[str, Any], console: Console) -> None:
-    """Print every method with its scores, intervals, spread, fit time and what it saw; failed ones in red."""
-    directions = [name for name in results["chance"] if "->" in name]
-    columns = [*(directions if len(directions) <= _MOST_DIRECTIONS else []), "average"]
+    """Print every method with its scores, intervals, spread, fit time and what it saw; failed ones in red.
+
+    Of more than two directions the table has the averages, and another below it the MAP and the MRR of each.
+    """
+    from diptych.experiments.relevance import columns_of_scores
+
+    columns = columns_of_scores(results)
     layout = _wide if console.width >= _WIDE else _narrow
     console.print(layout(results, columns))
+    if len(columns) == 1 and results["methods"]:
+        _print_directions(results, console)
+
+
+def _print_directions(results: Mapping[str, Any], console: Console) -> None:
+    """Print the MAP and the MRR of each direction: a row a method, as many directions side by side as there is room."""
+    from diptych.experiments.relevance import directions_of
+
+    directions = directions_of(results)
+    most = max(1, (console.width - _METHOD_WIDTH) // _DIRECTION_WIDTH)
+    at_once = -(-len(directions) // -(-len(directions) // most))  # the same number in every table
+    for start in range(0, len(directions), at_once):
+        some = directions[start : start + at_once]
+        table = Table(title="by direction" if start == 0 else None, box=box.SIMPLE_HEAD)
+        table.add_column("method", overflow="fold")
+        for name in some:
+            asking, _, searched = name.partition("->")
+            table.add_column(escape(f"{asking} →\n{searched}\nMAP   MRR"), no_wrap=True)
+        for name, block in results["methods"].items():
+            cells = [f"{_score(block[each], 'map')} {_partner(block, each)}" for each in some]
+            table.add_row(escape(name), *cells, style=_emphasis(results, name))
+        table.add_section()
+        levels = [results["chance"][each] for each in some]
+        cells = [f"{_score(level, 'map')} {_level(level.get('mrr'))}" for level in levels]
+        table.add_row("random ranking", *cells, style="dim")
+        console.print(table)
 
 
 def _frame(results: Mapping[str, Any], style: box.Box) -> Table:
@@ -102,15 +132,18 @@ def _levels(results: Mapping[str, Any], columns: Sequence[str]) -> list[Mapping[
     return [chance if column == "average" else chance[column] for column in columns]
 
 
-def _partner(block: Mapping[str, Any]) -> str:
-    """The mean reciprocal rank of an item's own partner, averaged over the directions."""
-    average = block["instance"].get("average")
-    return f"{average['mean_reciprocal_rank']:.3f}" if average else "–"
+def _partner(block: Mapping[str, Any], column: str = "average") -> str:
+    """The mean reciprocal rank of an item's own partner, averaged over the directions or in one."""
+    found = block["instance"].get(column)
+    return _level(found["mean_reciprocal_rank"] if found else None)
 
 
 def _partner_level(results: Mapping[str, Any]) -> str:
-    level = results["chance"]["mrr"]
-    return "–" if level is None else f"{level:.3f}"
+    return _level(results["chance"]["mrr"])
+
+
+def _level(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _spread(block: Mapping[str, Any]) -> str:
@@ -126,12 +159,16 @@ _METHOD_WIDTH, _CELL_WIDTH = 20, 15
 
 
 def print_curve(results: Mapping[str, Any], console: Console) -> None:
-    """Print a table for the average and each direction: a row per method, a column per label count."""
-    directions = [name for name in results["chance"] if "->" in name]
+    """Print a table for the average and each direction: a row per method, a column per label count.
+
+    Of more than two directions the average alone is printed; `curve.md` has a table of each.
+    """
+    from diptych.experiments.relevance import columns_of_scores
+
     wide = console.width >= _METHOD_WIDTH + _CELL_WIDTH * len(results["labels_per_class"])
     heading = f"{results['dataset']['name']}, split {results['split']}: MAP by labels per class"
     console.print(heading, style="bold", highlight=False, markup=False)
-    for column in [*(directions if len(directions) <= _MOST_DIRECTIONS else []), "average"]:
+    for column in columns_of_scores(results):
         console.print(_table(results, column, wide=wide))
     caption = (
         "MAP ± its deviation over seeds, and the 95% interval over queries" if wide else "MAP ± deviation over seeds"

@@ -10,13 +10,13 @@ from diptych._core.arrays import Floats
 from diptych._core.drawing import COLOURS, drawing_style, new_figure, save_drawing
 from diptych._core.markdown import escape, table
 from diptych.experiments.curve_steps import ALL_LABELS, PROPAGATED, places
+from diptych.experiments.relevance import columns_of_scores, directions_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # not as many as colours, so that pairs repeat late
-_MOST_DIRECTIONS = 2  # beyond that only the average is drawn; the Markdown has the rest
 
 
 def write_plots(folder: Path, results: Mapping[str, Any]) -> None:
@@ -32,8 +32,8 @@ def draw(results: Mapping[str, Any]) -> "Figure":
 
     A method with propagated labels has the colour it has without, a broken line and empty markers.
     """
-    directions = [name for name in results["chance"] if "->" in name]
-    columns = ["average", *(directions if len(directions) <= _MOST_DIRECTIONS else [])]
+    *directions, average = columns_of_scores(results)  # of many directions the Markdown has the others
+    columns = [average, *directions]
     figure = new_figure(figsize=(1.7 + 3.4 * len(columns), 3.4), layout="constrained")
     panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
     for axes, column in zip(panels, columns, strict=True):
@@ -98,7 +98,7 @@ _PROPAGATED = (
 
 def render_curve_markdown(results: Mapping[str, Any]) -> str:
     """The plot, and one table for the average and each direction: a row a method, a column a label count."""
-    columns = ["average", *(name for name in results["chance"] if "->" in name)]
+    columns = ["average", *directions_of(results)]
     lines = [
         f"# {escape(results['dataset']['name'])}, split {results['split']}: MAP by labels per class",
         "",

@@ -17,6 +17,9 @@ Relevance = Literal["class", "document"]
 RELEVANCES: tuple[Relevance, ...] = ("class", "document")
 CUT = 50
 
+MOST_DIRECTIONS = 2
+"""Beyond so many directions a table of methods shows averages, and each direction has a place of its own below it."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -43,6 +46,17 @@ def direction_name(query_modality: str, gallery_modality: str) -> str:
     return f"{query_modality}->{gallery_modality}"
 
 
+def directions_of(results: Mapping[str, Any]) -> list[str]:
+    """The directions that a comparison's results speak of, in order."""
+    return [name for name in results["chance"] if "->" in name]
+
+
+def columns_of_scores(results: Mapping[str, Any]) -> list[str]:
+    """The columns of a table of methods: each direction where there are few, and the average."""
+    directions = directions_of(results)
+    return [*(directions if len(directions) <= MOST_DIRECTIONS else []), "average"]
+
+
 def judge(dataset: Dataset, split: str, modalities: Sequence[str], relevance: Relevance = "class") -> Judged:
     """Take a split's items by modality, with labels that say which are relevant to each other.
 
@@ -67,7 +81,10 @@ def judge(dataset: Dataset, split: str, modalities: Sequence[str], relevance: Re
 
 
 def chance_levels(judged: Judged, denominator: Denominator = "retrieved") -> dict[str, Any]:
-    """What a random ranking scores: the average over directions, and each direction's own level."""
+    """What a random ranking scores: the average over directions, and each direction's own level.
+
+    A direction's "mrr" is that of an item's own partner, None where no item has one; see `partner_chance` for the mean.
+    """
     levels: dict[str, Any] = {}
     for asking, searched in judged.directions:
         queries = judged.parts[asking].labelled().labels
@@ -76,7 +93,7 @@ def chance_levels(judged: Judged, denominator: Denominator = "retrieved") -> dic
         levels[direction_name(asking, searched)] = {
             name: float(expected_average_precision(relevant, len(gallery), k, denominator).mean())
             for name, k in (("map", None), (f"map@{CUT}", CUT))
-        }
+        } | {"mrr": partner_level(judged, asking, searched)}
     names = ("map", f"map@{CUT}")
     return {name: sum(level[name] for level in levels.values()) / len(levels) for name in names} | levels
 
@@ -86,16 +103,18 @@ def partner_chance(judged: Judged) -> float | None:
 
     None where no item has a partner.
     """
-    levels = []
-    for asking, searched in judged.directions:
-        gallery = judged.parts[searched].documents
-        documents, sizes = np.unique(gallery, return_counts=True)
-        asked = judged.parts[asking].documents
-        place = np.minimum(np.searchsorted(documents, asked), len(documents) - 1)
-        partners = np.where(documents[place] == asked, sizes[place], 0)
-        if partners.any():
-            levels.append(expected_reciprocal_rank(partners[partners > 0], len(gallery)))
+    found = [partner_level(judged, asking, searched) for asking, searched in judged.directions]
+    levels = [level for level in found if level is not None]
     return sum(levels) / len(levels) if levels else None
+
+
+def partner_level(judged: Judged, asking: str, searched: str) -> float | None:
+    """The mean reciprocal rank of an item's own partner in a random ranking of one direction; None without partners."""
+    gallery, asked = judged.parts[searched].documents, judged.parts[asking].documents
+    documents, sizes = np.unique(gallery, return_counts=True)
+    place = np.minimum(np.searchsorted(documents, asked), len(documents) - 1)
+    partners = np.where(documents[place] == asked, sizes[place], 0)
+    return expected_reciprocal_rank(partners[partners > 0], len(gallery)) if partners.any() else None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from diptych._core.markdown import escape, table
 from diptych._core.progress import show_seconds
 from diptych.experiments.charts import MARKED, BarChart, LineChart, bar_chart, line_chart
-from diptych.experiments.relevance import space_notes
+from diptych.experiments.relevance import MOST_DIRECTIONS, columns_of_scores, directions_of, space_notes
 from diptych.experiments.training_charts import monitored_charts
 
 _ALPHA = 0.05
@@ -27,7 +27,8 @@ def render_report(results: Mapping[str, Any]) -> str:
             results=results,
             methods=results["methods"],
             directions=directions,
-            columns=[*directions, "average"],
+            columns=columns_of_scores(results),
+            partner_columns=directions if len(directions) <= MOST_DIRECTIONS else ["average"],
             best=_best(results, [*directions, "average"]),
             leaders=_leaders(results),
             best_partner=next(iter(_ranking(results, "mean_reciprocal_rank")), None),
@@ -39,11 +40,6 @@ def render_report(results: Mapping[str, Any]) -> str:
             monitored=_monitored(results),
         )
     )
-
-
-def directions_of(results: Mapping[str, Any]) -> list[str]:
-    """The directions a result speaks of, in order."""
-    return [name for name in results["chance"] if "->" in name]
 
 
 @cache
@@ -176,9 +172,11 @@ def _class_tables(results: Mapping[str, Any], directions: list[str]) -> list[dic
 
 
 def render_markdown(results: Mapping[str, Any]) -> str:
-    """One row a method: MAP with its interval per direction and on average, MAP@50, MRR, z-scored MAP."""
-    directions = [name for name in results["chance"] if "->" in name]
-    columns = [*directions, "average"]
+    """One row a method: MAP with its interval per direction and on average, MAP@50, MRR, z-scored MAP.
+
+    Of more than two directions the first table has the averages, and two more the MAP and the MRR of each.
+    """
+    columns = columns_of_scores(results)
     heads = [f"{name.replace('->', ' → ')} MAP (95 %)" for name in columns]
     lines = [
         f"# {escape(results['dataset']['name'])}, split {results['split']}",
@@ -204,9 +202,28 @@ def render_markdown(results: Mapping[str, Any]) -> str:
         rows.append([f"`{escape(name)}`", *cells, block["saw"]])
     lines += table(["method", *heads, "saw"], rows, numbers=heads)
     lines += [f"\n{escape(note)}." for note in space_notes(results)]
+    if len(columns) == 1:
+        lines += ["", "## By direction", "", "MAP with its 95 % interval:", "", *_by_direction(results, "map")]
+        lines += ["", "MRR of the own partner with its 95 % interval:", "", *_by_direction(results, "mrr")]
     lines += [f"\n`{escape(name)}` was left out: {escape(why)}." for name, why in results.get("left_out", {}).items()]
     lines += [f"\n`{escape(name)}` failed: {escape(reason)}" for name, reason in results["failures"].items()]
     return "\n".join(lines) + "\n"
+
+
+def _by_direction(results: Mapping[str, Any], measure: str) -> list[str]:
+    """A row a method, a column a direction, and what a random ranking has in each."""
+    directions, chance = directions_of(results), results["chance"]
+    rows = []
+    for name, block in results["methods"].items():
+        if measure == "mrr":
+            cells = [_partner(block["instance"].get(each)) for each in directions]
+        else:
+            cells = [
+                f"{block[d]['map']:.3f} ({'–'.join(f'{end:.3f}' for end in block[d]['map_ci95'])})" for d in directions
+            ]
+        rows.append([f"`{escape(name)}`", *cells])
+    rows.append(["random ranking", *(_score(chance[each].get(measure)) for each in directions)])
+    return table(["method", *map(_arrow, directions)], rows)
 
 
 def _partner(average: Mapping[str, Any] | None) -> str:
