@@ -21,8 +21,10 @@ from diptych.methods.linear.linear_method import LinearMethod
 from diptych.methods.linear.partner_space import PartnerEmbedder, Spaces
 from diptych.methods.semantic.jrl import JRL, Voters
 from diptych.methods.semantic.lgcfl import LGCFL
+from diptych.methods.semantic.local_ranking import LocalExperts
 from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
 from diptych.methods.semantic.posteriors import Posteriors
+from diptych.methods.semantic.tina import TINA
 
 
 @traces_step("features.scaling:Scaling")
@@ -143,6 +145,24 @@ def joint_representation(method: JRL, modality: str, rows: Traced) -> Traced:
     """Scale and project; where neighbours vote, let them."""
     projected = trace_steps((method.scalings_[modality],), rows) @ method.projections_[modality]
     return projected if method.voters_ is None else votes(method.voters_, method.neighbours, projected)
+
+
+@traces_step("methods.semantic.local_ranking:LocalExperts")
+def local_experts(step: LocalExperts, rows: Traced) -> Traced:
+    """Principal axes, memberships, then every expert's projection by its membership: added up or side by side."""
+    reduced = (rows - step.mean) @ step.axes
+    memberships = (_squared_distances(reduced, reduced.like(step.centres.T)) / (-2.0 * step.width)).softmax()
+    local = [
+        (reduced @ step.projections[:, expert]) * memberships.columns(expert, expert + 1)
+        for expert in range(len(step.centres))
+    ]
+    return _mean(local) * float(len(local)) if step.is_summed else side_by_side(local)
+
+
+@traces_method("semantic.tina:TINA")
+def tina(method: TINA, modality: str, rows: Traced) -> Traced:
+    """Scale, then the local experts."""
+    return trace_steps((method.scalings_[modality], method.experts_[modality]), rows)
 
 
 @traces_method("deep.deep_method:DeepMethod")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from diptych.methods.semantic.jrl import JRL
     from diptych.methods.semantic.lgcfl import LGCFL
     from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
+    from diptych.methods.semantic.tina import TINA
 
 __all__ = [
     "CCA",
@@ -40,6 +41,7 @@ __all__ = [
     "JRL",
     "KCCA",
     "LGCFL",
+    "TINA",
     "Auto",
     "BimodalAE",
     "Chance",

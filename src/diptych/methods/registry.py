@@ -65,6 +65,9 @@ _METHODS: dict[str, Entry] = {
     "lgcfl": Entry(
         "diptych.methods.semantic.lgcfl:LGCFL", "linear maps into the label space, sparse by groups of columns"
     ),
+    "tina": Entry(
+        "diptych.methods.semantic.tina:TINA", "local projections that rank by a semantic hierarchy of the classes"
+    ),
     "bimodal-ae": _deep("autoencoders:BimodalAE", "bimodal autoencoder over two DBNs"),
     "multimodal-dbn": _deep("dbn:MultimodalDBN", "joint machine over two DBNs, generated embeddings"),
     "multimodal-dbm": _deep("multimodal_dbm:MultimodalDBM", "deep Boltzmann machine over both modalities"),

@@ -104,7 +104,11 @@ LINEUP: Final = (
     Row("two-tower", "two towers", "beyond", deep=True),
     Row("scm", "SCM", "beyond"),
     Row("cca3v", "three-view CCA", "beyond"),
+    Row("lgcfl", "LGCFL", "beyond"),
+    Row("tina", "TINA", "beyond"),
+    Row("triplet", "triplets", "beyond", deep=True),
     Row("dcca", "DCCA", "beyond", deep=True),
+    Row("deep-corr", "deep correlation", "beyond", deep=True),
     Row("multimodal-dbm", "Multimodal DBM", "beyond", deep=True),
     Row("chance", "random embeddings", "beyond"),
 )
