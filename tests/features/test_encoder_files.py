@@ -148,8 +148,8 @@ def test_weights_in_a_second_file_are_part_of_the_hash(folder) -> None:
 @pytest.mark.parametrize(
     ("media_type", "missing", "message"),
     [
-        ("image", "vision_model.onnx", r"has no graph that reads images \(one of vision_model.onnx, visual.onnx, "),
-        ("text", "text_model.onnx", r"has no graph that reads texts \(one of text_model.onnx, textual.onnx, "),
+        ("image", "vision_model.onnx", r"has no graph for image \(one of vision_model.onnx, visual.onnx, "),
+        ("text", "text_model.onnx", r"has no graph for text \(one of text_model.onnx, textual.onnx, "),
         ("text", "tokenizer.json", r"has no tokenizer.json, .*it holds preprocessor_config.json, text_model.onnx"),
         ("image", "preprocessor_config.json", "says nowhere how images are prepared"),
     ],

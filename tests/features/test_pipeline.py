@@ -195,7 +195,7 @@ def test_what_cannot_be_read_is_named(tmp_path) -> None:
         read_items("image", tmp_path / "gone.jpg")
     with pytest.raises(DataError, match="an image is a float"):
         read_items("image", 1.5)
-    with pytest.raises(ConfigError, match="there are image and text"):
+    with pytest.raises(ConfigError, match="there are image, audio"):
         read_items("sound", "x")
 
 

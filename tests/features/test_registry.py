@@ -67,7 +67,7 @@ def test_every_entry_leads_to_a_feature(media_type, name, entry) -> None:
 @pytest.mark.parametrize(
     ("media_type", "written", "message"),
     [
-        ("smell", "bow", "no features of 'smell'; there are some of image and text"),
+        ("smell", "bow", "no features of 'smell'; there are some of image, audio, text"),
         ("text", "bwo", "no text feature 'bwo'; did you mean 'bow'?"),
         ("text", "", "no text feature ''; there are minilm, use"),
         ("text", "gist", "that is a feature of image"),
@@ -105,7 +105,7 @@ def test_dense_features_stand_side_by_side() -> None:
 
 
 def test_names_are_listed_as_they_are_written() -> None:
-    assert media_types() == ["image", "text"]
+    assert media_types() == ["image", "audio", "text"]
     text = feature_names("text")
     encoders = ["minilm", "use", "wordllama", "onnx:PATH", "sentence"]
     assert list(text) == [*encoders, "bow[:SIZE]", "tfidf[:SIZE]", "lda[:TOPICS]"]

@@ -85,7 +85,7 @@ UNSUPPORTED = {
 NO_IMAGES = {
     "text": (b"hello there", "text/plain", "it holds text"),
     "HTML": (b"<!doctype html><p>hello", "text/xml", None),
-    "sound": (b"RIFF\x24\0\0\0WAVEfmt ", "application/octet-stream", None),
+    "sound": (b"RIFF\x24\0\0\0WAVEfmt ", "audio/wav", "it holds a sound"),
     "zeros": (b"\0" * 64, "application/octet-stream", None),
     "nothing": (b"", "application/octet-stream", "the file is empty"),
 }

@@ -119,7 +119,7 @@ def ingest(
     columns |= {"split": split_column, "id": id_column}
     if pipeline is not None and (image_features or text_features):
         raise ConfigError("--pipeline has its own features; give it or name features, not both.")
-    given = {"image": image_features, "text": text_features}
+    given = {"image": image_features, "audio": None, "text": text_features}
     options = IngestOptions(
         pairs=pairs,
         out=out,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from diptych.data.modality import Kind
 
 GROUP = "diptych.features"
-"""Entry points of installed packages: `image.NAME` or `text.NAME`, each the callable that makes a feature."""
+"""Entry points of installed packages: `image.NAME`, `text.NAME` and so on, each the callable that makes a feature."""
 
 _log = logging.getLogger(GROUP)
 
@@ -68,6 +68,8 @@ _VOCABULARY = Argument("size", "the number of words in the vocabulary")
 _VISUAL_WORDS = Argument("words", "the number of visual words")
 _ENCODER_FILE = Argument("path", "the path of an ONNX file or of a folder with an exported encoder", False, True)
 _ENCODER_FOLDER = Argument("path", "the path of a folder with an exported encoder", False, True)
+_BANDS = Argument("bands", "the number of mel bands")
+_COEFFICIENTS = Argument("coefficients", "the number of cepstral coefficients")
 _MPEG7 = ("ColourStructure", "ScalableColour", "ColourLayout", "EdgeHistogram")
 
 
@@ -93,6 +95,13 @@ def _text(
     kind: "Kind" = "dense",
 ) -> FeatureEntry:
     return FeatureEntry(f"diptych.features.text.{target}", summary, argument, dimension, kind, extra, modules)
+
+
+def _audio(
+    target: str, summary: str, dimension: int | None, argument: Argument, extra: str = "audio", *modules: str
+) -> FeatureEntry:
+    place = f"diptych.features.audio.{target}"
+    return FeatureEntry(place, summary, argument, dimension, "dense", extra, ("soundfile", *modules))
 
 
 BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
@@ -123,6 +132,18 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
         "phow": _image("visual_words:phow", "visual words at four sizes of patch", 1000, _VISUAL_WORDS),
         "gist": _image("texture:Gist", "the layout of a scene", 512),
         "mpeg7": _image("+".join(f"mpeg7:{name}" for name in _MPEG7), "colours and edges as MPEG-7 has them", 784),
+    },
+    "audio": {
+        "logmel": _audio("logmel:LogMel", "how loud each band of frequencies is, and how that varies", 256, _BANDS),
+        "mfcc": _audio("mfcc:Mfcc", "cepstral coefficients, the shape of the spectrum", 120, _COEFFICIENTS),
+        "onnx": _audio(
+            "onnx_audio:OnnxAudio",
+            "an encoder of your own that takes samples: an ONNX file, or a folder as Optimum exports it",
+            None,
+            _ENCODER_FILE,
+            "audio,onnx",
+            "onnxruntime",
+        ),
     },
     "text": {
         "minilm": _text(
@@ -175,7 +196,7 @@ def features_of(media_type: str) -> dict[str, FeatureEntry]:
         ConfigError: when there is no such media type.
     """
     if media_type not in BUILT_IN:
-        raise ConfigError(f"there are no features of '{media_type}'; there are some of {' and '.join(BUILT_IN)}.")
+        raise ConfigError(f"there are no features of '{media_type}'; there are some of {', '.join(BUILT_IN)}.")
     return {**BUILT_IN[media_type], **_installed(media_type), **BUILT_IN[media_type]}
 
 

@@ -1,13 +1,14 @@
 """The contract of features and extractors, and how several features become one."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from diptych._core.arrays import Features
+from diptych._core.arrays import Features, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
@@ -68,6 +69,48 @@ class Feature(Protocol[ItemT_contra]):
 def width(blocks: Sequence[Block]) -> int:
     """Return the number of columns that blocks describe."""
     return blocks[-1].stop if blocks else 0
+
+
+class FixedFeature(ABC, Generic[ItemT]):
+    """A feature that learns nothing and is its own extractor: fitting reads nothing and returns it.
+
+    A subclass is a frozen dataclass of its settings, marked `@stateful`, with `blocks` and `describe`.
+    """
+
+    learns: ClassVar[bool] = False
+
+    @property
+    def kind(self) -> Kind:
+        """Real numbers."""
+        return "dense"
+
+    @property
+    @abstractmethod
+    def blocks(self) -> tuple[Block, ...]:
+        """What the columns are, in order and without gaps."""
+
+    @abstractmethod
+    def describe(self, item: ItemT, /) -> Singles:
+        """Compute the row of one item."""
+
+    def check(self, item: ItemT) -> ItemT:
+        """Return the item if it is one that `describe` takes.
+
+        Raises:
+            DataError: if it is not.
+        """
+        return item
+
+    def fit(self, items: Iterable[ItemT], *, seed: int = 0, progress: Progress = silent) -> Self:
+        """Return the feature itself; no item is drawn from the stream."""
+        return self
+
+    def __call__(self, items: Sequence[ItemT]) -> Singles:
+        """One row for each item."""
+        rows = np.empty((len(items), width(self.blocks)), dtype=np.float32)
+        for row, item in zip(rows, items, strict=True):
+            row[:] = self.describe(self.check(item))
+        return rows
 
 
 def learns(feature: Feature[Any]) -> bool:

@@ -15,6 +15,7 @@ from diptych._core.optional import optional_package
 EXTRA = "onnx"
 GRAPHS = {
     "image": ("vision_model", "visual", "image_encoder", "image_model", "vision", "clip_images", "model"),
+    "audio": ("audio_model", "audio_encoder", "audio", "clap_audio", "model"),
     "text": ("text_model", "textual", "text_encoder", "text", "clip_text", "model"),
 }
 """What the graph of each media type is called, without `.onnx`; "model" may hold both."""
@@ -99,7 +100,7 @@ class EncoderFolder:
         return cls(Path(path))
 
     def graph(self, media_type: str) -> Path:
-        """Find the graph that reads images or texts.
+        """Find the graph that reads images, sounds or texts.
 
         Raises:
             ConfigError: when there is none; the message says what was looked for and what was found.
@@ -110,7 +111,7 @@ class EncoderFolder:
                 if file.is_file():
                     return file
         wanted = ", ".join(f"{name}.onnx" for name in GRAPHS[media_type])
-        raise ConfigError(f"{self.path} has no graph that reads {media_type}s (one of {wanted}); {self.found()}.")
+        raise ConfigError(f"{self.path} has no graph for {media_type} (one of {wanted}); {self.found()}.")
 
     def json(self, name: str) -> dict[str, Any] | None:
         """Read a JSON file; None where there is no such file.

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from diptych._core.arrays import Features, ImageArray
+from diptych._core.arrays import Features
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
@@ -20,9 +20,10 @@ from diptych._core.state import FolderFormat, hash_state, pack, stateful, to_wei
 from diptych.data.dataset import Dataset
 from diptych.features.contract import ComposedExtractor, Extractor, width
 from diptych.features.registry import import_features, make_feature
+from diptych.media import MediaError, MediaLimits, media_kind, read_raw
 
 T = TypeVar("T")
-FILE_EXTRACTORS = ("OnnxExtractor", "FolderImageExtractor", "FolderTextExtractor")
+FILE_EXTRACTORS = ("OnnxExtractor", "FolderImageExtractor", "FolderAudioExtractor", "FolderTextExtractor")
 """Extractors that read an encoder from a file of the user's."""
 
 _PIPELINE = FolderFormat("pipeline.json", "diptych-pipeline", 1, "pipeline", "make one from raw images and texts")
@@ -34,7 +35,7 @@ class FittedModality:
     """How one modality's items become rows.
 
     Attributes:
-        media_type: what its items are: "image" or "text".
+        media_type: what its items are: "text", or a kind of media such as "image" or "audio".
         features: the features as the user wrote them, such as "nuswide" or "bow:1000".
         extractor: the fitted feature.
     """
@@ -198,35 +199,35 @@ def read_items(media_type: str, raw: Any) -> list[Any]:  # noqa: ANN401 - whatev
     """Read and check one raw item or several, as features take them.
 
     Args:
-        media_type: "image" takes paths, the bytes of a file, Pillow images and height × width × 3 arrays of bytes;
-            "text" takes strings.
+        media_type: "text" takes strings; a kind of media such as "image" or "audio" takes paths, the bytes of a file
+            and decoded items as arrays, and "image" also Pillow images.
         raw: one of these, or a sequence of them.
 
     Raises:
-        DataError: when a file is missing or no image; the message names it.
+        DataError: when a file is missing or not of its kind; the message names it.
     """
-    if media_type not in _READERS:
-        raise ConfigError(f"raw items of '{media_type}' cannot be read; there are {' and '.join(_READERS)}.")
     several = isinstance(raw, Sequence) and not isinstance(raw, str | bytes)
-    return [_READERS[media_type](item) for item in (raw if several else [raw])]
+    return [_read_item(media_type, item) for item in (raw if several else [raw])]
 
 
-def _read_text(item: Any) -> str:  # noqa: ANN401
-    if not isinstance(item, str):
-        raise DataError(f"a text is a {type(item).__name__}; give a string.")
-    return item
-
-
-def _read_image(item: Any) -> ImageArray:  # noqa: ANN401
+def _read_item(media_type: str, item: Any) -> Any:  # noqa: ANN401
+    if media_type == "text":
+        if not isinstance(item, str):
+            raise DataError(f"a text is a {type(item).__name__}; give a string.")
+        return item
+    kind = media_kind(media_type)
     if isinstance(item, np.ndarray):
         return item
-    optional_package("PIL", "reading images", "images")
-    from diptych.media.decoding import read_image
+    if media_type == "image":
+        optional_package("PIL", "reading images", "images")
+        from diptych.media.decoding import read_image
 
-    return read_image(item)
-
-
-_READERS: Mapping[str, Callable[[Any], Any]] = {"image": _read_image, "text": _read_text}
+        return read_image(item)
+    name, data = read_raw(item, kind.noun)
+    try:
+        return kind.load().decode(data, MediaLimits())
+    except MediaError as error:
+        raise DataError(f"{name}: {error}; give {kind.noun}.") from None
 
 
 def ignored_words(part: FittedModality, text: str) -> tuple[str, ...]:

@@ -16,12 +16,12 @@ from diptych.features.notation import converted, read_features
 if TYPE_CHECKING:
     from diptych.features.contract import Feature
 
-DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "text": "minilm"}
+DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "audio": "logmel", "text": "minilm"}
 """What each media type is read by where nothing else is said."""
 
 
 def media_types() -> list[str]:
-    """Return the media types that features read: "image" and "text"."""
+    """Return the media types that features read: "image", "audio" and "text"."""
     return list(BUILT_IN)
 
 

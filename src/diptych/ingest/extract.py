@@ -40,7 +40,7 @@ def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
     if folder.exists():
         return load_pipeline(folder)
     there = {"image": bool(len(plan.places)), "text": bool(plan.texts)}
-    features = {name: (name, written) for name, written in plan.options.features.items() if there[name]}
+    features = {name: (name, written) for name, written in plan.options.features.items() if there.get(name)}
     if not features:
         raise DataError(f"{plan.options.pairs} gives neither an image nor a text to make features of.")
     if "train" not in plan.splits:

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Final, Literal
+from typing import Final
 
-Part = Literal["image", "title", "text", "tags", "label", "split", "id"]
-"""What a column can hold; titles, texts and tags are all text, and are joined in this order."""
+from diptych.media import KINDS
+
+Part = str
+"""What a column can hold: a kind of media, "title", "text", "tags", "label", "split" or "id"; titles, texts and tags
+are all text, and are joined in this order."""
 
 
 def word_set(written: str) -> frozenset[str]:
@@ -23,17 +26,7 @@ def _names(written: str) -> dict[str, int]:
 
 
 NAMES: Final[dict[Part, dict[str, int]]] = {
-    "image": _names(
-        "image images picture pictures photo photos img imgs image-path image-file image-name image-filename "
-        "image-url image-link photo-url img-url picture-url image-src main-image thumbnail "
-        "file path filename file-name filepath file-path media media-url "
-        "bild bilder foto fotos bilddatei bildpfad bildname bild-url abbildung "
-        "photographie fichier chemin imagen imagenes fotografia archivo ruta immagine immagini "
-        "imagem imagens arquivo caminho afbeelding afbeeldingen plaatje zdjecie zdjecia obraz obrazek plik "
-        "kuva bilde billede resim gorsel fotograf obrazok kep "
-        "изображение изображения картинка картинки фото фотография файл путь зображення світлина "
-        "画像 写真 イメージ 図 图片 图像 照片 圖片 圖像 이미지 사진 그림 รูปภาพ ภาพ รูป صورة الصورة תמונה εικονα hinh-anh"
-    ),
+    **{kind.name: _names(kind.column_names) for kind in KINDS.values()},
     "title": _names(
         "title titles name headline heading subject caption-title label-text "
         "titel bezeichnung produktname artikelname uberschrift benennung titre nom intitule titulo nombre denominacion "

@@ -106,7 +106,8 @@ def check_options(options: IngestOptions) -> None:
     """
     if options.pipeline is None:
         for media_type, written in options.features.items():
-            check_available(media_type, written)
+            if written != DEFAULT_FEATURES.get(media_type) or media_type != "audio":
+                check_available(media_type, written)
     for name in ("fit_images", "max_pixels", "max_bytes"):
         if getattr(options, name) < 1:
             raise ConfigError(f"{name} is {getattr(options, name)}; it must be at least 1.")

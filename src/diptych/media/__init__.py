@@ -1,16 +1,30 @@
-"""Where raw items come from: folders and archives of files, content types, decoding, thumbnails.
+"""Where raw items come from: folders and archives of files, kinds of media, content types, decoding, thumbnails.
 
-Decoding images needs the extra "images"; it is imported from `diptych.media.decoding`.
+Decoding needs the extras "images" and "audio": the readers of kinds are imported when they are asked for.
 """
 
 from diptych.media.formats import (
     START_BYTES,
+    THUMBNAIL_TYPE,
     UNSUPPORTED_SUFFIXES,
     content_problem,
     content_type,
     conversion_advice,
     is_image_name,
     is_unsupported_name,
+)
+from diptych.media.kinds import (
+    KINDS,
+    MediaError,
+    MediaKind,
+    MediaLimits,
+    MediaReader,
+    MediaTooLargeError,
+    is_media_name,
+    kind_of_content,
+    kind_of_name,
+    media_kind,
+    read_raw,
 )
 from diptych.media.sources import (
     MediaSource,
@@ -21,13 +35,18 @@ from diptych.media.sources import (
     open_source,
     reopen_source,
 )
-from diptych.media.thumbnails import THUMBNAIL_TYPE, thumbnail
 
 __all__ = [
+    "KINDS",
     "START_BYTES",
     "THUMBNAIL_TYPE",
     "UNSUPPORTED_SUFFIXES",
+    "MediaError",
+    "MediaKind",
+    "MediaLimits",
+    "MediaReader",
     "MediaSource",
+    "MediaTooLargeError",
     "Place",
     "RefusedNameError",
     "checked_name",
@@ -36,8 +55,12 @@ __all__ = [
     "conversion_advice",
     "hash_places",
     "is_image_name",
+    "is_media_name",
     "is_unsupported_name",
+    "kind_of_content",
+    "kind_of_name",
+    "media_kind",
     "open_source",
+    "read_raw",
     "reopen_source",
-    "thumbnail",
 ]

@@ -19,6 +19,7 @@ from PIL import Image, UnidentifiedImageError
 from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
 from diptych.media.formats import ICON_TYPE, SVG_TYPE, content_type, conversion_advice, unsupported_format
+from diptych.media.kinds import MediaError, MediaTooLargeError
 from diptych.media.pixels import SHORTER_SIDE, reduction, to_array
 from diptych.media.svg import SvgError, draw_svg
 
@@ -33,11 +34,11 @@ _PILLOW = Lock()
 """Held while an image is decoded: it bounds memory, and Pillow's limits and warnings belong to the whole process."""
 
 
-class ImageError(DataError):
+class ImageError(MediaError):
     """An image that cannot be decoded, with the reason."""
 
 
-class ImageTooLargeError(ImageError):
+class ImageTooLargeError(ImageError, MediaTooLargeError):
     """An image that exceeds the limits, with the reason."""
 
 

@@ -1,4 +1,4 @@
-"""File formats, told by a file's first bytes or by its name; no image library is needed."""
+"""File formats, told by a file's first bytes or by its name; no library that decodes is needed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,9 +20,23 @@ UNSUPPORTED_SUFFIXES: Mapping[str, str] = {
 }
 """Of visual files that cannot be decoded, and what these files are."""
 
+AUDIO_SUFFIXES: Sequence[str] = (".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3")
+"""Of sound files that can be decoded."""
+
+UNSUPPORTED_AUDIO_SUFFIXES: Mapping[str, str] = {
+    **dict.fromkeys((".m4a", ".aac", ".m4b"), "AAC"),
+    **dict.fromkeys((".wma",), "WMA"),
+    **dict.fromkeys((".aif", ".aiff", ".aifc"), "AIFF"),
+    **dict.fromkeys((".mid", ".midi"), "MIDI, notes without a sound"),
+    **dict.fromkeys((".amr",), "AMR"),
+}
+"""Of sound files that cannot be decoded, and what these files are."""
+
 UNKNOWN_TYPE = "application/octet-stream"
 SVG_TYPE = "image/svg+xml"
 ICON_TYPE = "image/x-icon"
+THUMBNAIL_TYPE = "image/webp"
+"""Of the thumbnails of images."""
 START_BYTES = 512
 """So many bytes of a file are enough to tell its content type, unless an SVG begins with a long comment."""
 
@@ -46,26 +60,46 @@ _SIGNATURES: Sequence[tuple[bytes, str]] = (
     *((mark, "image/jxl") for mark in (b"\xff\x0a", b"\0\0\0\x0cJXL ")),
     (b"\x1f\x8b", "application/gzip"),
     (b"PK\x03\x04", "application/zip"),
+    (b"fLaC", "audio/flac"),
+    (b"ID3", "audio/mpeg"),
+    (b"MThd", "audio/midi"),
+    (b"#!AMR", "audio/amr"),
+    (b"\x30\x26\xb2\x75", "audio/x-ms-wma"),
 )
 _BRANDS: Mapping[bytes, str] = {
     **dict.fromkeys((b"avif", b"avis"), "image/avif"),
     **dict.fromkeys((b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"), "image/heic"),
     **dict.fromkeys((b"isom", b"iso2", b"mp41", b"mp42", b"M4V ", b"avc1"), "video/mp4"),
     b"qt  ": "video/quicktime",
+    **dict.fromkeys((b"M4A ", b"M4B "), "audio/mp4"),
     b"crx ": "image/x-canon-cr3",
 }
 """Of the container that AVIF, HEIC and videos share."""
+
+_CHUNKED: Mapping[tuple[bytes, bytes], str] = {
+    (b"RIFF", b"WEBP"): "image/webp",
+    **{(mark, b"WAVE"): "audio/wav" for mark in (b"RIFF", b"RIFX", b"RF64")},
+    **{(b"FORM", mark): "audio/aiff" for mark in (b"AIFF", b"AIFC")},
+}
+"""Of files that begin with a mark, a length and the kind of what follows."""
 
 _UNSUPPORTED: Mapping[str, str] = {
     "application/gzip": "compressed",
     "application/pdf": "PDF",
     "application/postscript": "PostScript",
     "application/zip": "a zip archive",
+    "audio/aac": "AAC",
+    "audio/aiff": "AIFF",
+    "audio/amr": "AMR",
+    "audio/midi": "MIDI, notes without a sound",
+    "audio/mp4": "AAC",
+    "audio/x-ms-wma": "WMA",
     "image/heic": "HEIC",
     "image/jxl": "JPEG XL",
     "image/vnd.adobe.photoshop": "Photoshop",
     "image/x-canon-cr3": "a camera's raw format",
     "video/mp4": "a video",
+    "video/ogg": "a video",
     "video/quicktime": "a video",
 }
 
@@ -80,8 +114,12 @@ def content_type(data: bytes) -> str:
     """
     if data[4:8] == b"ftyp":
         return _container_type(data)
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
+    if (data[:4], data[8:12]) in _CHUNKED:
+        return _CHUNKED[data[:4], data[8:12]]
+    if data[:4] == b"OggS":
+        return "video/ogg" if b"theora" in data[:START_BYTES] else "audio/ogg"
+    if data[:1] == b"\xff" and (frame := _mpeg_frame(data)) is not None:
+        return frame
     for mark, name in _SIGNATURES:
         if data.startswith(mark):
             return name
@@ -96,6 +134,15 @@ def unsupported_format(data: bytes) -> str | None:
     return _UNSUPPORTED.get(content_type(data))
 
 
+def is_of_type(content: str, kind: str) -> bool:
+    """Return whether a content type is that of an image, a sound and so on.
+
+    >>> is_of_type("audio/wav", "audio"), is_of_type("image/png", "audio")
+    (True, False)
+    """
+    return content.startswith(f"{kind}/")
+
+
 def is_image_name(name: str) -> bool:
     """Return whether a file's name ends like that of an image which can be decoded."""
     return name.lower().endswith(tuple(IMAGE_SUFFIXES))
@@ -106,9 +153,9 @@ def is_unsupported_name(name: str) -> bool:
     return name.lower().endswith(tuple(UNSUPPORTED_SUFFIXES))
 
 
-def conversion_advice(kind: str) -> str:
+def conversion_advice(kind: str, formats: str = "JPEG or PNG") -> str:
     """Say that a format is not decoded and what to do about it."""
-    return f"is {kind}, which is not decoded; convert it to JPEG or PNG"
+    return f"is {kind}, which is not decoded; convert it to {formats}"
 
 
 def content_problem(start: bytes) -> str | None:
@@ -118,10 +165,40 @@ def content_problem(start: bytes) -> str | None:
     """
     if not start:
         return "the file is empty"
+    content = content_type(start)
+    if is_of_type(content, "audio"):
+        return "not an image: it holds a sound"
     unsupported = unsupported_format(start)
     if unsupported is not None:
         return conversion_advice(unsupported)
-    return "not an image: it holds text" if content_type(start) == _TEXT else None
+    return "not an image: it holds text" if content == _TEXT else None
+
+
+def audio_problem(start: bytes) -> str | None:
+    """Say what is wrong with a sound by its first bytes; None where it may be one that can be decoded.
+
+    Unlike images, all sounds that are decoded have a signature, so that what has none is refused.
+    """
+    if not start:
+        return "the file is empty"
+    content = content_type(start)
+    unsupported = _UNSUPPORTED.get(content)
+    if unsupported is not None:
+        return conversion_advice(unsupported, "WAV or FLAC")
+    if is_of_type(content, "audio"):
+        return None
+    held = "text" if content == _TEXT else "an image" if is_of_type(content, "image") else None
+    return f"not a sound: it holds {held}" if held else "not a sound: its first bytes are of no known format"
+
+
+def _mpeg_frame(data: bytes) -> str | None:
+    """The content type of MPEG audio without a tag, by the fields of its first frame; None where they make no sense."""
+    if len(data) < 4 or data[1] & 0xE0 != 0xE0:
+        return None
+    version, layer = data[1] >> 3 & 3, data[1] >> 1 & 3
+    if layer == 0:
+        return "audio/aac" if data[1] & 0xF6 == 0xF0 else None
+    return "audio/mpeg" if version != 1 and data[2] >> 4 != 15 and data[2] >> 2 & 3 != 3 else None
 
 
 def _container_type(data: bytes) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from diptych._core.errors import DataError
 from diptych.data import Dataset, media_of
 from diptych.index.local.database import explained, open_database, transaction
-from diptych.media import MediaSource, reopen_source, thumbnail
+from diptych.media import MediaSource, media_kind, reopen_source
 from diptych.search.raw_embedder import LARGEST_FILE, decoded
 
 FILE = "media.sqlite"
@@ -253,7 +253,7 @@ class ImageImporter:
         for place in self._source.in_order([place for place, _ in places]):
             try:
                 data = self._source.read(place) if place.size <= LARGEST_FILE else b""
-                yield name_of[place.name], data, thumbnail(decoded(data))
+                yield name_of[place.name], data, media_kind("image").load().thumbnail(decoded(data))
             except (DataError, OSError):
                 continue
 

@@ -14,7 +14,7 @@ from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.features import clean_text
 from diptych.index import EmbedderId, Index
 from diptych.index.contract import already_there
-from diptych.media import thumbnail
+from diptych.media import media_kind
 from diptych.search.entries import RESERVED, item_of, shown_text
 from diptych.search.media_store import Change, MediaStore, StoredImage, content_hash
 from diptych.search.raw_embedder import RawEmbedder, decoded, read_file
@@ -164,7 +164,7 @@ class IndexWriter:
         if not isinstance(data, bytes):
             raise ConfigError(f"the image of item {item.id!r} is a {type(data).__name__}; give its bytes or its Path.")
         pixels = decoded(data, f"the image of item {item.id!r}")
-        image = StoredImage(item.id, content_hash(data), thumbnail(pixels), original=data)
+        image = StoredImage(item.id, content_hash(data), media_kind("image").load().thumbnail(pixels), original=data)
         return _Entry(item.id, modality, pixels, metadata | {"media": image.hash}, image)
 
 

@@ -1,16 +1,12 @@
 """The base class of image descriptors that learn nothing from items."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Self
+from abc import abstractmethod
 
 import numpy as np
 
 from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import DataError
-from diptych._core.progress import Progress, silent
-from diptych.data.modality import Kind
-from diptych.features.contract import Block, width
+from diptych.features.contract import FixedFeature
 
 
 def check_image(image: ImageArray) -> ImageArray:
@@ -27,35 +23,13 @@ def check_image(image: ImageArray) -> ImageArray:
     return image
 
 
-class FixedDescriptor(ABC):
-    """A feature that is its own extractor: fitting reads nothing and returns it.
-
-    A subclass is a frozen dataclass of its settings, marked `@stateful`, with `blocks` and `describe`.
-    """
-
-    learns: ClassVar[bool] = False
-
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
-
-    @property
-    @abstractmethod
-    def blocks(self) -> tuple[Block, ...]:
-        """What the columns are, in order and without gaps."""
+class FixedDescriptor(FixedFeature[ImageArray]):
+    """A descriptor of images; see `FixedFeature`."""
 
     @abstractmethod
-    def describe(self, image: ImageArray) -> Singles:
+    def describe(self, image: ImageArray, /) -> Singles:
         """Compute the row of one image."""
 
-    def fit(self, items: Iterable[ImageArray], *, seed: int = 0, progress: Progress = silent) -> Self:
-        """Return the descriptor itself; no item is drawn from the stream."""
-        return self
-
-    def __call__(self, items: Sequence[ImageArray]) -> Singles:
-        """One row for each image."""
-        rows = np.empty((len(items), width(self.blocks)), dtype=np.float32)
-        for row, item in zip(rows, items, strict=True):
-            row[:] = self.describe(check_image(item))
-        return rows
+    def check(self, item: ImageArray) -> ImageArray:
+        """Return the image if it is one; see `check_image`."""
+        return check_image(item)
