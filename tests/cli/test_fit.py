@@ -8,7 +8,7 @@ import pytest
 
 import synthetic
 from diptych._core.errors import FitError
-from diptych.cli.fit_command import show_fit_seconds
+from diptych.cli.method_commands import show_fit_seconds
 from diptych.methods import load_model, registry
 from diptych.methods.auto import Auto
 from experiments import fakes

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from diptych.data import ModalityRows, write_dataset
-from diptych.data.fingerprint import hash_features, hash_records
+from diptych.data.dataset_files import hash_features, hash_records
 
 
 def fingerprint(tmp_path, draft, name="d"):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diptych.experiments.curve_page import draw, write_plots
+from diptych.experiments.curve_results import draw, write_plots
 
 
 def point(count, value, deterministic=False):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError
-from diptych.experiments.curve_steps import kept_labels, places, show_count, sorted_counts
+from diptych.experiments.curve_results import kept_labels, places, show_count, sorted_counts
 
 
 @given(st.sets(st.integers(1, 10**6), min_size=1), st.booleans(), st.randoms())

@@ -10,7 +10,7 @@ from diptych._core.cluster import open_executor
 from diptych._core.errors import DataError
 from diptych.ingest.workers import same_libraries
 from diptych.methods import create, load_model, save_model
-from diptych.methods.cluster_embedding import RowBlock, embed_blocks_by
+from diptych.methods.parallel import RowBlock, embed_blocks_by
 
 
 @pytest.fixture(params=["image", "text"])

@@ -46,8 +46,8 @@ def embed(
     """
     from diptych._core.files import atomic_file, write_npy
     from diptych.data import Dataset
-    from diptych.methods.cluster_embedding import embed_blocks_by
     from diptych.methods.model_folder import load_model
+    from diptych.methods.parallel import embed_blocks_by
 
     if out.suffix != ".npy":
         raise ConfigError(f"{out} does not end in .npy; name a file such as embeddings.npy.")

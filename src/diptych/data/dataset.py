@@ -16,10 +16,11 @@ from diptych.data.dataset_files import (
     PIPELINE_FOLDER,
     RESERVED_COLUMNS,
     fingerprint_of,
+    hash_features,
+    hash_records,
     read_head,
     read_items,
 )
-from diptych.data.fingerprint import hash_features, hash_records
 from diptych.data.labels import Labels
 from diptych.data.modality import Kind, Modality, read_rows
 from diptych.data.splits import SPLITS, Column, Partition

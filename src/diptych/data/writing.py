@@ -14,8 +14,14 @@ from diptych._core.arrays import Features
 from diptych._core.errors import DataError
 from diptych._core.files import atomic_folder, explained_writes, refuse_existing, write_json
 from diptych.data.dataset import Dataset
-from diptych.data.dataset_files import FORMAT, FORMAT_VERSION, RESERVED_COLUMNS, fingerprint_of
-from diptych.data.fingerprint import hash_features, hash_records
+from diptych.data.dataset_files import (
+    FORMAT,
+    FORMAT_VERSION,
+    RESERVED_COLUMNS,
+    fingerprint_of,
+    hash_features,
+    hash_records,
+)
 from diptych.data.labels import label_cell, read_labels
 from diptych.data.modality import Modality, ModalityRows, check_modality_name, check_rows, to_stored, write_rows
 from diptych.data.splits import SPLITS

@@ -1,7 +1,6 @@
 """Measure retrieval: rankings, average precision, chance levels, intervals, tests."""
 
-from diptych.evaluation.evaluator import evaluate_direction, mean_average_precision
-from diptych.evaluation.inputs import NORMALISATIONS, ColumnStatistics, Normalisation, normalise
+from diptych.evaluation.evaluator import DirectionScores, average_directions, evaluate_direction, mean_average_precision
 from diptych.evaluation.instance import InstanceScores, evaluate_instances
 from diptych.evaluation.measures import (
     DENOMINATORS,
@@ -20,8 +19,14 @@ from diptych.evaluation.measures import (
     recall_levels,
 )
 from diptych.evaluation.ranking import HitPositions, hit_positions
-from diptych.evaluation.scores import DirectionScores, average_directions
-from diptych.evaluation.similarity import SIMILARITIES, Similarity
+from diptych.evaluation.similarity import (
+    NORMALISATIONS,
+    SIMILARITIES,
+    ColumnStatistics,
+    Normalisation,
+    Similarity,
+    normalise,
+)
 from diptych.evaluation.statistics import (
     Comparison,
     average_interval,

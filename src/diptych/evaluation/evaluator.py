@@ -1,17 +1,179 @@
 """Evaluate one direction of retrieval: queries of one modality against a gallery of another."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from diptych._core.arrays import Booleans
+from diptych._core.arrays import Booleans, Floats, Integers
 from diptych._core.errors import DataError
 from diptych.data.labels import Labels
-from diptych.evaluation.inputs import Rows, check_pair
-from diptych.evaluation.measures import Denominator, recall_levels
-from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions
-from diptych.evaluation.scores import DirectionScores, gather, map_measure, precision_measure, recall_measure
-from diptych.evaluation.similarity import Similarity
+from diptych.evaluation.measures import (
+    Denominator,
+    average_precision_at,
+    expected_average_precision,
+    expected_precision,
+    expected_recall,
+    interpolated_precision,
+    precision_at,
+    recall_at,
+    recall_levels,
+)
+from diptych.evaluation.ranking import MEMORY_BUDGET, HitPositions, hit_positions
+from diptych.evaluation.similarity import Rows, Similarity, check_pair
+from diptych.evaluation.statistics import RESAMPLES, average_interval, percentiles, resampled_means
+
+
+@dataclass(frozen=True)
+class DirectionScores:
+    """The scores of one direction, query by query.
+
+    Attributes:
+        scores: one score per query by the measure's name: "map" (the average precisions), "map@50",
+            "precision@1", "recall@1" and so on.
+        chance: what a random ranking scores on average, by the same names.
+        curve_recall: the levels of recall of the precision–recall curve.
+        curve_precision: the interpolated precision there, averaged over queries.
+        query_rows: which of the rows handed in were scored.
+        query_ids: the names of those queries, where they were given.
+        gallery_size: how many items were ranked.
+        dropped_queries: queries left out because they have no label.
+        dropped_gallery: gallery items left out because they have no label.
+        queries_without_relevant: queries scored 0 because no gallery item shares a label with them.
+        denominator: of AP@K.
+        similarity: the similarity ranked by.
+    """
+
+    scores: Mapping[str, Floats]
+    chance: Mapping[str, float]
+    curve_recall: Floats
+    curve_precision: Floats
+    query_rows: Integers
+    query_ids: tuple[str, ...] | None
+    gallery_size: int
+    dropped_queries: int
+    dropped_gallery: int
+    queries_without_relevant: int
+    denominator: str
+    similarity: str
+
+    @property
+    def queries(self) -> int:
+        """How many queries were scored."""
+        return len(self.query_rows)
+
+    def mean(self, measure: str = "map") -> float:
+        """Return the mean over queries of a measure."""
+        return float(self.scores[measure].mean())
+
+    def to_json(self, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+        """Return means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
+        columns = np.stack(list(self.scores.values()), axis=1)
+        intervals = percentiles(resampled_means(columns, seed=seed, resamples=resamples))
+        result: dict[str, Any] = {}
+        for name, interval in zip(self.scores, intervals, strict=True):
+            result |= {name: self.mean(name), f"{name}_ci95": list(interval)}
+        return result | {
+            "chance": dict(self.chance),
+            "curve": {"recall": self.curve_recall.tolist(), "precision": self.curve_precision.tolist()},
+            "queries": self.queries,
+            "gallery": self.gallery_size,
+            "dropped_queries": self.dropped_queries,
+            "dropped_gallery": self.dropped_gallery,
+            "queries_without_relevant": self.queries_without_relevant,
+            "ap_denominator": self.denominator,
+            "similarity": self.similarity,
+        }
+
+
+def average_directions(
+    first: DirectionScores, second: DirectionScores, *, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Any]:
+    """Return the plain mean of two directions for each MAP, its 95% interval and its chance level.
+
+    Where both directions were asked with the same query ids, the interval draws items for both at once.
+    """
+    names = [name for name in first.scores if name.startswith("map") and name in second.scores]
+    result: dict[str, Any] = {}
+    for name in names:
+        interval = average_interval(
+            first.scores[name],
+            second.scores[name],
+            first.query_ids,
+            second.query_ids,
+            seed=seed,
+            resamples=resamples,
+        )
+        result |= {name: (first.mean(name) + second.mean(name)) / 2, f"{name}_ci95": list(interval)}
+    return result | {"chance": {name: (first.chance[name] + second.chance[name]) / 2 for name in names}}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number per query, by the name it has in a result, and what a random ranking would score.
+
+    Attributes:
+        name: such as "map", "map@50" or "recall@5".
+        score: from hit positions to one score per query.
+        chance: from the queries' numbers of relevant items and the gallery's size to expected scores.
+    """
+
+    name: str
+    score: Callable[[HitPositions], Floats]
+    chance: Callable[[Integers, int], Floats]
+
+
+def map_measure(k: int | None, denominator: Denominator) -> Measure:
+    """Average precision over the whole ranking, or over its first k."""
+    return Measure(
+        "map" if k is None else f"map@{k}",
+        lambda hits: average_precision_at(hits, k, denominator),
+        lambda relevant, size: expected_average_precision(relevant, size, k, denominator),
+    )
+
+
+def precision_measure(k: int) -> Measure:
+    """Precision among the first k."""
+    return Measure(
+        f"precision@{k}",
+        lambda hits: precision_at(hits, k),
+        lambda relevant, size: expected_precision(relevant, size, k),
+    )
+
+
+def recall_measure(k: int) -> Measure:
+    """Recall among the first k."""
+    return Measure(
+        f"recall@{k}",
+        lambda hits: recall_at(hits, k),
+        lambda relevant, size: expected_recall(relevant, size, k),
+    )
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What one pass over all queries leaves: scores per query, relevant items per query, the mean curve."""
+
+    scores: dict[str, Floats]
+    relevant: Integers
+    curve: Floats
+
+
+def gather(
+    chunks: Iterable[tuple[slice, HitPositions]], measures: Iterable[Measure], queries: int, points: int
+) -> Gathered:
+    """Score every chunk and keep a few numbers per query."""
+    measured = tuple(measures)
+    scores = {measure.name: np.zeros(queries) for measure in measured}
+    relevant, curve = np.zeros(queries, dtype=np.int64), np.zeros(points)
+    for chunk, hits in chunks:
+        for measure in measured:
+            scores[measure.name][chunk] = measure.score(hits)
+        relevant[chunk] = hits.counts
+        curve += interpolated_precision(hits, points).sum(axis=0)
+    return Gathered(scores, relevant, curve / queries)
+
 
 CUTS = (50,)
 RANKS = (1, 5, 10, 50)

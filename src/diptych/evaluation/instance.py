@@ -12,10 +12,9 @@ import numpy as np
 from diptych._core.arrays import Integers
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.labels import Labels
-from diptych.evaluation.inputs import Rows
 from diptych.evaluation.measures import best_rank_distribution, expected_reciprocal_rank
 from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions
-from diptych.evaluation.similarity import Similarity
+from diptych.evaluation.similarity import Rows, Similarity
 from diptych.evaluation.statistics import RESAMPLES, percentiles, resampled_means
 
 INSTANCE_RANKS = (1, 5, 10)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from diptych._core.arrays import Booleans, Floats, Integers
 from diptych._core.errors import ConfigError
 from diptych.data.labels import Labels
-from diptych.evaluation.inputs import Rows, check_pair
-from diptych.evaluation.similarity import Gallery, Similarity
+from diptych.evaluation.similarity import Gallery, Rows, Similarity, check_pair
 
 MEMORY_BUDGET = 256 * 2**20
 """Bytes a ranking may use beside its inputs and one float64 copy of the gallery."""

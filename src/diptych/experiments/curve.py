@@ -10,16 +10,17 @@ from diptych._core.files import write_json, write_text
 from diptych.data import Dataset
 from diptych.evaluation import seed_spread
 from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods, locked
-from diptych.experiments.curve_page import render_curve_markdown, write_plots
-from diptych.experiments.curve_steps import (
+from diptych.experiments.curve_results import (
     PROPAGATED,
     LabelCount,
     Step,
     json_count,
     kept_labels,
+    render_curve_markdown,
     show_count,
     sorted_counts,
     steps_of,
+    write_plots,
 )
 from diptych.experiments.recipe import Recipe, plan, suited
 from diptych.experiments.run_store import read_scores

@@ -18,7 +18,7 @@ from diptych.evaluation import (
     evaluate_instances,
     normalise,
 )
-from diptych.evaluation.inputs import Rows
+from diptych.evaluation.similarity import Rows
 from diptych.experiments.relevance import Judged, MeasuredSpaces, Relevance, direction_name, judge, spaces_in_words
 from diptych.methods.base import Method
 from diptych.methods.purposes import Purpose

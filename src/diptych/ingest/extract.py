@@ -16,7 +16,7 @@ from diptych._core.errors import DataError
 from diptych._core.processes import Executor
 from diptych._core.progress import Progress
 from diptych._core.seeding import generator
-from diptych.data.fingerprint import hash_records
+from diptych.data.dataset_files import hash_records
 from diptych.features import FittedModality, Pipeline, fit_pipeline, load_pipeline, make_feature, save_pipeline
 from diptych.features.contract import learns
 from diptych.ingest.describe import ImageStream

@@ -21,7 +21,7 @@ from diptych._core.arrays import Features, Singles
 from diptych._core.code_version import code_version
 from diptych._core.files import default_cache_root
 from diptych._core.state import hash_state, pack, to_weights, versions
-from diptych.data.fingerprint import hash_records
+from diptych.data.dataset_files import hash_records
 from diptych.data.modality import Kind
 from diptych.features import Block, Extractor, FittedModality
 from diptych.features.contract import ComposedExtractor, width

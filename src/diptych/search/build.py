@@ -19,7 +19,7 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
 from diptych.index import EmbedderId, Identity, Index
 from diptych.methods import Method, load_model, model_fingerprint
-from diptych.methods.cluster_embedding import embed_blocks_by
+from diptych.methods.parallel import embed_blocks_by
 from diptych.methods.purposes import Purpose
 from diptych.search.calibration import Calibration, write_calibration
 from diptych.search.calibrator import calibrate

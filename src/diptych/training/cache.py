@@ -18,7 +18,7 @@ from diptych._core.code_version import code_version
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.locks import file_lock
 from diptych._core.progress import Progress, silent
-from diptych.data.fingerprint import hash_features, hash_records
+from diptych.data.dataset_files import hash_features, hash_records
 from diptych.training.distributed import World, pick_device
 from diptych.training.loop import Validate, train
 from diptych.training.monitoring import History

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import torch
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.data.fingerprint import hash_records
+from diptych.data.dataset_files import hash_records
 from diptych.training.distributed import World, pick_device
 from diptych.training.monitoring import EarlyStop, FigureWindow, History
 from diptych.training.settings import LoopSettings

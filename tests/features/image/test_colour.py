@@ -8,14 +8,16 @@ from diptych._core.seeding import generator
 from diptych.features.image.colour import (
     DISTANCES,
     GAMUT,
+    LAB_ORIGIN,
+    LAB_UNIT,
     ColourCorrelogram,
     ColourHistogram,
     ColourMoments,
     auto_correlogram,
     bin_edges,
     half_ring,
+    lab_bytes,
 )
-from diptych.features.image.colour_spaces import LAB_ORIGIN, LAB_UNIT, lab_bytes
 
 
 def flat(*colour: int) -> np.ndarray:

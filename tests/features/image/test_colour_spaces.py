@@ -8,7 +8,7 @@ import pytest
 from skimage.color import rgb2lab
 
 from diptych._core.seeding import generator
-from diptych.features.image.colour_spaces import (
+from diptych.features.image.colour import (
     COLOURS,
     LAB_ORIGIN,
     LAB_UNIT,

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 from diptych._core.arrays import ImageArray
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
-from diptych.features.image.dense_sift import dense_sift
+from diptych.features.image.visual_words import dense_sift
 
 cv2.setNumThreads(1)
 ARCHIVE = Path(__file__).parents[3].parent / "shared" / "data" / "rsicd" / "images.tar"

@@ -5,7 +5,7 @@ import pytest
 import pywt
 
 from diptych._core.seeding import generator
-from diptych.features.image.colour_spaces import grey
+from diptych.features.image.colour import grey
 from diptych.features.image.texture import (
     BANDS,
     WAVELET,

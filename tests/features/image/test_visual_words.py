@@ -10,8 +10,14 @@ from diptych._core.errors import ConfigError, DataError, FitError
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
 from diptych.features.contract import width
-from diptych.features.image.dense_sift import dense_sift
-from diptych.features.image.visual_words import VisualWords, learn_words, nearest_words, phow, sample_descriptors
+from diptych.features.image.visual_words import (
+    VisualWords,
+    dense_sift,
+    learn_words,
+    nearest_words,
+    phow,
+    sample_descriptors,
+)
 
 
 def stream(rows: np.ndarray, *cuts: int):

@@ -13,21 +13,10 @@ from diptych.index.contract import Index
 from diptych.index.filters import Condition
 from diptych.index.identity import Identity
 from diptych.index.items import Batch, Hits, Item, Metadata
-from diptych.index.local import database
+from diptych.index.local import database, integrity
 from diptych.index.local.connections import Connections, explaining, missing_changes
 from diptych.index.local.derived import CurrentView
 from diptych.index.local.graph import Settings
-from diptych.index.local.integrity import (
-    LazyChecks,
-    is_due,
-    is_noted,
-    note_intact,
-    problems_of,
-    require_intact,
-    require_same_items,
-    write_backup,
-    write_snapshot,
-)
 from diptych.index.local.neighbours import Ranked, is_worth_it, nearest, overfetched
 from diptych.index.local.postings import Vocabulary
 from diptych.index.local.rows import count_of, ids_of, insert, items_of, metadata_of, remove
@@ -87,7 +76,7 @@ class LocalIndex(Index):
         self._vocabulary = Vocabulary()
         self._notes = not read_only
         try:
-            self._open(read_only, is_due(folder) if verify is None else verify)
+            self._open(read_only, integrity.is_due(folder) if verify is None else verify)
         except BaseException:
             self._connections.close()
             raise
@@ -98,19 +87,19 @@ class LocalIndex(Index):
         self._identity, self._settings, form = database.read_head(connection, self._folder)
         if form != database.FORMAT and not read_only:
             if verify:
-                require_intact(self._folder)
+                integrity.require_intact(self._folder)
             with self._connections.writer() as writer:
                 database.upgrade(writer, self._folder)
             self._connections.renew_reader()
         if verify:
-            require_intact(self._folder)
-        self._checks = None if verify or is_noted(self._folder) else LazyChecks()
+            integrity.require_intact(self._folder)
+        self._checks = None if verify or integrity.is_noted(self._folder) else integrity.LazyChecks()
         self._view = CurrentView(self._folder, self._connections, self._identity.dimension, self._settings)
         acknowledged = self._connections.change_counter.look()
         view = self._view.get()
         for missing in missing_changes(acknowledged, view.change):
             _log.warning("%s: %s.", self._folder, missing)
-        require_same_items(self._connections.reader().connection, view)
+        integrity.require_same_items(self._connections.reader().connection, view)
         self._changed = view.unfolded
         if not read_only and (view.damaged or (self._may_fold and view.should_fold(self._settings))):
             self._try_to_fold()
@@ -141,12 +130,12 @@ class LocalIndex(Index):
     def snapshot(self, target: Path | str) -> Path:
         """Write a consistent copy that can be opened as an index of its own."""
         connection = self._connections.reader().connection
-        return write_snapshot(self._folder, connection, Path(target), wait_s=self._fold_wait_s)
+        return integrity.write_snapshot(self._folder, connection, Path(target), wait_s=self._fold_wait_s)
 
     @explaining
     def backup(self, target: Path | str) -> Path:
         """Write everything into one file, as it is at one moment, while others read and write."""
-        return write_backup(self._connections.reader().connection, Path(target))
+        return integrity.write_backup(self._connections.reader().connection, Path(target))
 
     @explaining
     def verify(self) -> list[str]:
@@ -154,7 +143,7 @@ class LocalIndex(Index):
         acknowledged = self._connections.change_counter.look()
         with self._view.reading() as (_, view):
             missing = missing_changes(acknowledged, view.change)
-        return missing + problems_of(self._folder)
+        return missing + integrity.problems_of(self._folder)
 
     @explaining
     def check_available(self) -> None:
@@ -166,7 +155,7 @@ class LocalIndex(Index):
         self._connections.close()
         self._view.close()
         if self._notes and self._checks is None:
-            note_intact(self._folder)
+            integrity.note_intact(self._folder)
         self._notes = False
 
     @explaining

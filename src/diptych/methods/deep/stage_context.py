@@ -13,7 +13,7 @@ from diptych._core.arrays import Features, Singles
 from diptych._core.progress import Progress, silent
 from diptych._core.seeding import generator
 from diptych.data import Partition, TrainingData
-from diptych.data.fingerprint import hash_records
+from diptych.data.dataset_files import hash_records
 from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
 from diptych.methods.deep.profile import Profile
 from diptych.methods.selection import Validation
