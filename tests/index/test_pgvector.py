@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError
 from diptych._core.optional import optional_package
 from diptych._core.seeding import generator
 from diptych.index import EmbedderId, Identity, create_index, open_index
@@ -148,9 +148,12 @@ def test_options_out_of_range(options):
     ],
 )
 def test_a_server_that_does_not_answer_and_no_password_in_the_message(address):
-    with pytest.raises(ConfigError, match="PostgreSQL") as caught:
+    with pytest.raises(DiptychError) as caught:
         open_index("x", engine="pgvector", url=address)
-    assert "s3cret" not in str(caught.value)
+    told = getattr(caught.value, "details", None) or str(caught.value)
+    assert "PostgreSQL" in told and "s3cret" not in told + str(caught.value)
+    away = isinstance(caught.value, BackendUnavailableError)
+    assert away == ("[" not in address and "127" in address) and (not away or "127.0.0.1" not in str(caught.value))
     assert caught.value.__suppress_context__
 
 

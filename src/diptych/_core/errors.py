@@ -21,7 +21,14 @@ class BackendUnavailableError(DiptychError):
     """A database or another process that is needed does not answer now; the same request may succeed later.
 
     Its message names no address. A server answers 503 with `Retry-After`.
+
+    Attributes:
+        details: the same for the operator, with the address; None where the message says it all.
     """
+
+    def __init__(self, message: str, details: str | None = None) -> None:
+        super().__init__(message)
+        self.details = details
 
 
 class TimeLimitError(DiptychError):

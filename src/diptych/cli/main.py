@@ -140,5 +140,5 @@ def run() -> None:
     try:
         app()
     except DiptychError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {getattr(error, 'details', None) or error}", err=True)
         sys.exit(2)

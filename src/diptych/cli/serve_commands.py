@@ -79,6 +79,10 @@ def serve(
     query_timeout: Annotated[
         float, typer.Option("--query-timeout", metavar="S", help="Seconds after which a query is cancelled.")
     ] = 30.0,
+    lock_timeout: Annotated[
+        float | None,
+        typer.Option("--lock-timeout", metavar="S", help="Seconds that a change waits for others; 5 by default."),
+    ] = None,
     trust_proxy: Annotated[
         str | None,
         typer.Option(
@@ -121,6 +125,7 @@ def serve(
         max_metadata_bytes=int(max_metadata * 2**10),
         max_items=max_items,
         query_timeout_s=query_timeout,
+        lock_timeout_s=lock_timeout,
         keys_file=_path(keys),
         public_read=public_read,
         audit_log=_path(audit_log),
@@ -134,8 +139,10 @@ def serve(
     )
     if url is not None:
         os.environ[URL_VARIABLE] = url  # for the workers too
-    check_place(index, settings, host, port)
+    away = check_place(index, settings, host, port)
     messages = Console(stderr=True)
+    if away is not None:
+        say(messages, f"{away} Until then every search is answered with 503.")
     address = shown_address(host, port)
     if tls_cert is not None:
         address = address.replace("http://", "https://", 1)

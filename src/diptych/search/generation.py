@@ -2,13 +2,12 @@
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from diptych._core.errors import BackendUnavailableError, ConfigError, DiptychError
+from diptych._core.errors import DiptychError
 from diptych._core.files import interpreting
 from diptych.index import EmbedderId
 from diptych.media import THUMBNAIL_TYPE, content_type
@@ -24,7 +23,6 @@ from diptych.search.index_folder import (
     Description,
     EngineLocation,
     generation_of,
-    write_lock,
 )
 from diptych.search.index_folder import FILE as DESCRIPTION
 from diptych.search.listing import Lister
@@ -34,9 +32,6 @@ from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester, Texts, TextsPlan, open_texts
 from diptych.search.writer import IndexWriter
-
-T = TypeVar("T")
-_TRIES = 5
 
 
 class Generation:
@@ -84,7 +79,7 @@ class Generation:
             opened.callback(self._originals.close)
             opening = location.open(folder, self._embedder, writable=writable, options=options)
             self.index = opened.enter_context(opening)
-            self.texts = self._open_texts(plan, location, writable=writable)
+            self.texts = self._open_texts(plan, location, writable=writable, options=options)
             if self.texts is not None:
                 opened.enter_context(self.texts.index)
                 if writable:
@@ -180,10 +175,13 @@ class Generation:
         if free:
             self._opened.close()
 
-    def _open_texts(self, plan: TextsPlan | None, location: EngineLocation, *, writable: bool) -> Texts | None:
+    def _open_texts(
+        self, plan: TextsPlan | None, location: EngineLocation, *, writable: bool, options: Mapping[str, Any] | None
+    ) -> Texts | None:
         if plan is None:
             return None
-        return Texts(plan, open_texts(plan, location, self.folder, self._embedder, writable=writable))
+        opened = open_texts(plan, location, self.folder, self._embedder, writable=writable, options=options)
+        return Texts(plan, opened)
 
     def _image_of(self, id: str) -> str | None:
         item = self.index.get([id])[0]
@@ -193,86 +191,3 @@ class Generation:
         if stored.original is not None or stored.source is None or stored.name is None:
             return stored.original
         return self._originals.read(stored.source, stored.name, stored.hash)
-
-
-class Generations:
-    """The generations of the index at a path: the one that is open, and those that take its place one after another.
-
-    Attributes:
-        current: the one that is open.
-    """
-
-    def __init__(self, folder: Path, *, writable: bool, url: str | None, options: Mapping[str, Any]) -> None:
-        self._folder, self._writable = folder, writable
-        self._opened = partial(Generation, folder, writable=writable, url=url, options=options)
-        self._opening = threading.Lock()
-        self._warmed = self._closed = False
-        self.current = self._opened()
-
-    def warm(self) -> None:
-        """Load encoders now, and those of every generation to come when it is opened."""
-        self._warmed = True
-        self.current.raw.warm()
-
-    def close(self) -> None:
-        """Give back files; closing twice does no harm."""
-        self._closed = True
-        self.current.retire()
-
-    def read(self, look: Callable[[Generation], T]) -> T:
-        """What one generation of the index says; asked again if it was replaced meanwhile."""
-        for _ in range(_TRIES):
-            with self._using() as index:
-                try:
-                    found = look(index)
-                except Exception as error:
-                    if index.is_current:
-                        raise (index.public(error) if isinstance(error, DiptychError) else error) from None
-                    continue
-            if index.is_current:
-                return found
-        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
-
-    @contextmanager
-    def writing(self) -> Iterator[Generation]:
-        """The generation to change, which nothing replaces meanwhile."""
-        if not self._writable:
-            raise ConfigError("this index is open for reading only; open it for writing to change it.")
-        for _ in range(_TRIES):
-            with write_lock(self._folder), self._using(follow=False) as index:
-                if index.is_current:
-                    try:
-                        yield index
-                    except DiptychError as error:
-                        raise index.public(error) from None
-                    if not index.is_current:
-                        raise BackendUnavailableError("the index was replaced during the change; send it again.")
-                    return
-            self._follow()  # not while the lock is held, for opening an index may take it
-        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
-
-    @contextmanager
-    def _using(self, *, follow: bool = True) -> Iterator[Generation]:
-        """The generation in force, kept open meanwhile."""
-        if follow and not self.current.is_current:
-            self._follow()
-        index = self.current
-        while not index.enter():
-            if self._closed:
-                raise ConfigError("this index is closed; open it again.")
-            index = self.current
-        try:
-            yield index
-        finally:
-            index.leave()
-
-    def _follow(self) -> None:
-        """Open the index that has taken the place of the one that is open."""
-        with self._opening:
-            if self._closed or self.current.token == generation_of(self._folder):
-                return
-            former = self.current
-            self.current = self._opened()
-            former.retire()
-        if self._warmed:
-            self.current.raw.warm()

@@ -1,17 +1,20 @@
-"""Hand over what was changed in an index to the one that replaces it.
+"""An index gives way to another: what was changed in it is handed over, and whoever has it open follows.
 
 A new index is built beside the old one, which goes on being searched and changed. What was added, replaced or removed
 there is then embedded anew by the new model, in rounds, each taking over what was changed during the one before. The
 last round runs while nobody may write, and ends with the exchange of the folders; so no acknowledged change is lost.
 """
 
-from collections.abc import Iterator, Sequence
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from diptych._core.errors import DataError, DiptychError
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError
 from diptych._core.progress import Progress
 from diptych.index import Index, Item
 from diptych.search.generation import Generation
@@ -20,11 +23,15 @@ from diptych.search.index_folder import (
     Description,
     EngineLocation,
     WorkFolder,
+    generation_of,
     write_lock,
 )
 from diptych.search.media_store import Change, MediaStore
 from diptych.search.writer import NewItem
 
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 _AT_ONCE = 64
 _ROUNDS = 10
 _REMEDY = "build the index with --discard-changes, or remove it from the old one"
@@ -121,3 +128,140 @@ def _opened(folder: Path, url: str | None) -> Iterator[Generation]:
         yield generation
     finally:
         generation.retire()
+
+
+_TRIES = 5
+_PAUSE_S = 1.0
+
+
+class Generations:
+    """The generations of the index at a path: the one that is open, and those that take its place one after another.
+
+    Args:
+        folder: the index.
+        writable: whether it may be changed.
+        url: of the engine's server.
+        options: of `open_index`.
+        retry: whether to go on trying in the background when the engine is away; meanwhile every call says so.
+    """
+
+    def __init__(
+        self, folder: Path, *, writable: bool, url: str | None, options: Mapping[str, Any], retry: bool = False
+    ) -> None:
+        self._folder, self._writable = folder, writable
+        self._wait_s: float | None = options.get("wait_s")
+        self._opened = partial(Generation, folder, writable=writable, url=url, options=options)
+        self._opening = threading.Lock()
+        self._warmed = False
+        self._closed = threading.Event()
+        self._current: Generation | None = None
+        try:
+            self._current = self._opened()
+        except BackendUnavailableError as error:
+            if not retry:
+                raise
+            self._absence: DiptychError = error
+            threading.Thread(target=self._keep_trying, name="diptych-open", daemon=True).start()
+
+    @property
+    def current(self) -> Generation:
+        """The one that is open.
+
+        Raises:
+            BackendUnavailableError: when the engine has been away since the start.
+        """
+        if self._current is None:
+            if isinstance(self._absence, BackendUnavailableError):
+                raise BackendUnavailableError(str(self._absence))
+            raise BackendUnavailableError("the index cannot be opened; the log of the server says why.")
+        return self._current
+
+    def warm(self) -> None:
+        """Load encoders now, and those of every generation to come when it is opened."""
+        self._warmed = True
+        if self._current is not None:
+            self._current.raw.warm()
+
+    def close(self) -> None:
+        """Give back files; closing twice does no harm."""
+        with self._opening:
+            self._closed.set()
+        if self._current is not None:
+            self._current.retire()
+
+    def read(self, look: Callable[[Generation], T]) -> T:
+        """What one generation of the index says; asked again if it was replaced meanwhile."""
+        for _ in range(_TRIES):
+            with self._using() as index:
+                try:
+                    found = look(index)
+                except Exception as error:
+                    if index.is_current:
+                        raise (index.public(error) if isinstance(error, DiptychError) else error) from None
+                    continue
+            if index.is_current:
+                return found
+        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
+
+    @contextmanager
+    def writing(self) -> Iterator[Generation]:
+        """The generation to change, which nothing replaces meanwhile."""
+        if not self._writable:
+            raise ConfigError("this index is open for reading only; open it for writing to change it.")
+        for _ in range(_TRIES):
+            with write_lock(self._folder, self._wait_s), self._using(follow=False) as index:
+                if index.is_current:
+                    try:
+                        yield index
+                    except DiptychError as error:
+                        raise index.public(error) from None
+                    if not index.is_current:
+                        raise BackendUnavailableError("the index was replaced during the change; send it again.")
+                    return
+            self._follow()  # not while the lock is held, for opening an index may take it
+        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
+
+    @contextmanager
+    def _using(self, *, follow: bool = True) -> Iterator[Generation]:
+        """The generation in force, kept open meanwhile."""
+        if follow and not self.current.is_current:
+            self._follow()
+        index = self.current
+        while not index.enter():
+            if self._closed.is_set():
+                raise ConfigError("this index is closed; open it again.")
+            index = self.current
+        try:
+            yield index
+        finally:
+            index.leave()
+
+    def _follow(self) -> None:
+        """Open the index that has taken the place of the one that is open."""
+        with self._opening:
+            if self._closed.is_set() or self.current.token == generation_of(self._folder):
+                return
+            former = self.current
+            self._current = self._opened()
+            former.retire()
+        if self._warmed:
+            self.current.raw.warm()
+
+    def _keep_trying(self) -> None:
+        """Open the index as soon as its engine is there; what is in the way is logged whenever it changes."""
+        while not self._closed.wait(_PAUSE_S):
+            try:
+                opened = self._opened()
+            except DiptychError as error:
+                if str(error) != str(self._absence):
+                    log.error("the index cannot be opened yet: %s", getattr(error, "details", None) or error)
+                self._absence = error
+                continue
+            if self._warmed:
+                opened.raw.warm()
+            with self._opening:
+                if self._closed.is_set():
+                    opened.retire()
+                else:
+                    self._current = opened
+            return

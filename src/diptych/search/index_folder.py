@@ -156,14 +156,18 @@ def generation_of(folder: Path) -> tuple[int, int]:
 
 
 @contextmanager
-def write_lock(folder: Path) -> Iterator[None]:
+def write_lock(folder: Path, wait_s: float | None = None) -> Iterator[None]:
     """Keep all others from changing an index or replacing its folder.
+
+    Args:
+        folder: the index.
+        wait_s: how long to wait for another process that does; ten seconds by default.
 
     Raises:
         BackendUnavailableError: when another process holds the lock for too long.
     """
     generation_of(folder)
-    with file_lock(folder / _WRITE_LOCK, timeout_s=_WAIT_S) as mine:
+    with file_lock(folder / _WRITE_LOCK, timeout_s=_WAIT_S if wait_s is None else wait_s) as mine:
         if not mine:
             raise BackendUnavailableError("the index is being changed by another process; try again in a moment.")
         yield

@@ -11,7 +11,8 @@ from diptych.index import ItemLimits
 from diptych.methods.purposes import Purpose
 from diptych.search.backup import backup_index
 from diptych.search.calibration import Calibration
-from diptych.search.generation import Generation, Generations
+from diptych.search.generation import Generation
+from diptych.search.handover import Generations
 from diptych.search.hits import Answer, Hit, plain_hits
 from diptych.search.query import ImageSource, Mode, Query, QueryPart, query_parts
 from diptych.search.spaces import living_points
@@ -20,7 +21,6 @@ from diptych.search.writer import NewItem
 T = TypeVar("T")
 _List = list
 """`Searcher.list` hides the name inside the class."""
-_TRIES = 5
 
 
 class QueryOptions(TypedDict, total=False):
@@ -57,6 +57,8 @@ class Searcher:
         url: str | None = None,
         limits: ItemLimits | None = None,
         time_limit_s: float | None = None,
+        wait_s: float | None = None,
+        retry: bool = False,
     ) -> "Searcher":
         """Open the folder that `diptych index` made.
 
@@ -67,13 +69,17 @@ class Searcher:
                 DIPTYCH_ENGINE_URL, or the one it was built with, without its password.
             limits: what may be added.
             time_limit_s: how long a query may take in the engine; the engine's own limit by default.
+            wait_s: how long a change waits for others; the engine's own limit by default.
+            retry: whether to go on trying when the engine's server is away now; until it is there, every call raises
+                `BackendUnavailableError`.
 
         Raises:
             DataError: when it is none, or the model in it is not the one that made its vectors.
+            BackendUnavailableError: when the engine's server is away, unless `retry` is given.
         """
-        given = {"limits": limits, "time_limit_s": time_limit_s}
+        given = {"limits": limits, "time_limit_s": time_limit_s, "wait_s": wait_s}
         options = {name: value for name, value in given.items() if value is not None}
-        return cls(Generations(Path(place), writable=writable, url=url, options=options))
+        return cls(Generations(Path(place), writable=writable, url=url, options=options, retry=retry))
 
     @property
     def modalities(self) -> tuple[str, ...]:

@@ -99,9 +99,9 @@ def create_texts(plan: TextsPlan, location: EngineLocation, folder: Path, embedd
     return _location(plan, location).create(folder / FOLDER, Identity(embedder, plan.dimension), words=True)
 
 
-def open_texts(plan: TextsPlan, main: EngineLocation, folder: Path, embedder: EmbedderId, *, writable: bool) -> Index:
-    """Open the index of the texts."""
-    return _location(plan, main).open(folder / FOLDER, embedder, writable=writable)
+def open_texts(plan: TextsPlan, main: EngineLocation, folder: Path, embedder: EmbedderId, **opening: Any) -> Index:  # noqa: ANN401
+    """Open the index of the texts; the rest is what `EngineLocation.open` takes."""
+    return _location(plan, main).open(folder / FOLDER, embedder, **opening)
 
 
 def _location(plan: TextsPlan, main: EngineLocation) -> EngineLocation:

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.server import ServerState
 
-from diptych._core.errors import ConfigError
+from diptych._core.errors import BackendUnavailableError, ConfigError
 from diptych._core.processes import give_memory_back
 from diptych.index import ItemLimits
 from diptych.search import Searcher
@@ -108,18 +108,27 @@ def app_from_environment() -> FastAPI:
         writable=settings.writable,
         limits=ItemLimits(2**20 + settings.max_metadata_bytes, settings.max_items),
         time_limit_s=settings.query_timeout_s,
+        wait_s=settings.lock_timeout_s,
+        retry=True,
     )
     searcher.warm()
     return create_app(searcher, settings)
 
 
-def check_place(place: Path, settings: ServingSettings, host: str, port: int) -> None:
+def check_place(place: Path, settings: ServingSettings, host: str, port: int) -> str | None:
     """Find out what cannot work before any worker is started.
+
+    Returns:
+        Why the index cannot be searched yet, if its engine is away for now; a server can be started all the same.
 
     Raises:
         DiptychError: when the folder is no index, nobody can listen at the address, or a file cannot be used.
     """
-    Searcher.open(place).close()
+    away = None
+    try:
+        Searcher.open(place).close()
+    except BackendUnavailableError as error:
+        away = error.details or str(error)
     if settings.keys_file is not None:
         read_keys(Path(settings.keys_file))
     if settings.tls_cert is not None:
@@ -138,6 +147,7 @@ def check_place(place: Path, settings: ServingSettings, host: str, port: int) ->
         socket.create_server((host, port), family=family).close()
     except OSError as error:
         raise ConfigError(f"cannot listen at {host}, port {port} ({error.strerror}); choose another --port.") from None
+    return away
 
 
 try:

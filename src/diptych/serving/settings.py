@@ -36,6 +36,7 @@ class ServingSettings:
         max_metadata_bytes: of one item's metadata, as JSON.
         max_items: entries in the index; None for any number.
         query_timeout_s: that a query may take in the engine before it is cancelled.
+        lock_timeout_s: that a change waits for others before it is told to come back; None for what the engine has.
         max_results: that one request may ask for.
         max_batch: queries that are embedded together.
         max_waiting: queries that may wait at once; more are told to come back.
@@ -67,6 +68,7 @@ class ServingSettings:
     max_metadata_bytes: int = 2**16
     max_items: int | None = None
     query_timeout_s: float = 30.0
+    lock_timeout_s: float | None = None
     max_results: int = 200
     max_batch: int = 32
     max_waiting: int = 512
@@ -88,6 +90,7 @@ class ServingSettings:
             "max_metadata_bytes",
             "max_items",
             "query_timeout_s",
+            "lock_timeout_s",
             "max_results",
             "max_batch",
             "max_waiting",

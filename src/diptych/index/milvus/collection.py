@@ -95,7 +95,7 @@ class Settings(EngineSettings):
         return {"metric_type": "IP", "params": given.get(self.structure, {})}
 
 
-_CONNECT_S = 10.0
+_CONNECT_S = 5.0
 _FIRST_S = 2.5
 """So long an answer may take before the server is asked whether it lives."""
 _PROBE_S = 1.5
@@ -164,11 +164,9 @@ class Connection:
             told = " ".join(str(getattr(error, "message", error)).split())
             for secret in self._secrets:
                 told = told.replace(secret, "…")
-            if connecting:
-                raise ConfigError(
-                    f"Milvus at {self.shown} cannot be used ({told}); check --url and the server."
-                ) from None
-            if _is_silence(error) and self._lives():
+            if connecting and not (_is_silence(error) or _is_absence(error)):
+                raise ConfigError(self._details(told)) from None
+            if not connecting and _is_silence(error) and self._lives():
                 raise TimeLimitError(
                     "the query took longer than allowed and was cancelled; narrow its condition."
                 ) from None
@@ -179,8 +177,11 @@ class Connection:
     def _away(self, told: str) -> BackendUnavailableError:
         _log.warning("Milvus at %s cannot be used now: %s", self.shown, told)
         return BackendUnavailableError(
-            "the server of the index cannot be used now: it does not answer; try again later."
+            "the server of the index cannot be used now: it does not answer; try again later.", self._details(told)
         )
+
+    def _details(self, told: str) -> str:
+        return f"Milvus at {self.shown} cannot be used ({told}); check --url and the server."
 
     def _lives(self) -> bool:
         try:

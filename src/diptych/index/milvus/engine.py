@@ -57,13 +57,16 @@ def create(place: Path | str, identity: Identity, *, url: str = "", **options: A
     return MilvusIndex(place, url)
 
 
-def open(place: Path | str, *, url: str = "", time_limit_s: float | None = 30.0) -> "MilvusIndex":
+def open(
+    place: Path | str, *, url: str = "", time_limit_s: float | None = 30.0, wait_s: float | None = None
+) -> "MilvusIndex":
     """Open an index that exists.
 
     Args:
         place: the name of the index.
         url: the address of the server.
         time_limit_s: how long a request may take before it is cancelled; None for no limit.
+        wait_s: of other engines; Milvus locks nothing that a change could wait for.
     """
     return MilvusIndex(place, url, time_limit_s=time_limit_s)
 

@@ -140,7 +140,7 @@ class Connections:
         return connection
 
     def _explained(self, error: Exception) -> DiptychError:
-        """Return one of our errors: before the first connection with the address, later without."""
+        """Return one of our errors; strangers may read it, unless it is the operator who gave a wrong address."""
         errors = psycopg().errors
         if isinstance(error, errors.QueryCanceled):
             return TimeLimitError("the query took longer than allowed and was cancelled; narrow its condition.")
@@ -148,10 +148,11 @@ class Connections:
         told = _sentence(error).replace(password, "…") if password else _sentence(error)
         if not isinstance(error, psycopg().OperationalError | psycopg().InterfaceError):
             return DataError(f"PostgreSQL refuses: {told}")
-        if not self._was_used:
-            return ConfigError(f"PostgreSQL at {self.shown} cannot be used ({told}); check --url and the server.")
+        details = f"PostgreSQL at {self.shown} cannot be used ({told}); check --url and the server."
+        if not self._was_used and not _is_absence(told):
+            return ConfigError(details)
         _log.warning("PostgreSQL at %s cannot be used now: %s", self.shown, told)
-        return BackendUnavailableError(f"the database of the index cannot be used now: {_reason(error)}.")
+        return BackendUnavailableError(f"the database of the index cannot be used now: {_reason(error)}.", details)
 
 
 def shown(url: str) -> str:
@@ -204,6 +205,18 @@ def _has_news(connection: Any) -> bool:  # noqa: ANN401 - see above
     poll = select.poll()
     poll.register(connection.pgconn.socket, select.POLLIN)
     return bool(poll.poll(0))
+
+
+_REFUSALS_FOR_NOW = ("starting up", "shutting down", "recovery", "too many clients", "connection slots")
+
+
+def _is_absence(told: str) -> bool:
+    """Whether a first connection failed for now: nobody answered, or the server said that it cannot yet.
+
+    A wrong password or database is refused by the server ("FATAL: ..."), and no waiting mends it. The driver tells
+    these apart by their text alone.
+    """
+    return "FATAL:" not in told or any(words in told for words in _REFUSALS_FOR_NOW)
 
 
 def _reason(error: Exception) -> str:
