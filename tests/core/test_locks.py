@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import threading
+import time
 
 from diptych._core.locks import file_lock
 
@@ -30,3 +32,25 @@ def test_a_lock_is_had_by_one_process_and_freed_when_it_is_killed(tmp_path) -> N
         holder.communicate()
     with file_lock(path, timeout_s=5) as held:
         assert held
+
+
+def test_whoever_waits_is_not_starved_by_others_that_take_the_lock_again_and_again(tmp_path):
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            with file_lock(tmp_path / "lock", timeout_s=10):
+                time.sleep(0.02)
+            time.sleep(0.0005)
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            with file_lock(tmp_path / "lock", timeout_s=4) as mine:
+                assert mine
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()

@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+import time
 
 import pytest
 
@@ -9,7 +10,7 @@ from diptych._core import files
 from diptych._core.errors import BackendUnavailableError, DataError
 from diptych.data import Dataset
 from diptych.methods import create, save_model
-from diptych.search import NewItem, QueryPart, Searcher, build_index, index_folder
+from diptych.search import NewItem, QueryPart, Searcher, build_index, handover, index_folder
 from search.gallery import png
 
 LONG = "a blue cloth " + "of many threads " * 2_000
@@ -175,3 +176,78 @@ def test_who_may_not_write_for_long_is_told_to_come_back(own, own_index, monkeyp
     with index_folder.write_lock(own_index), pytest.raises(BackendUnavailableError, match="by another process"):
         own.remove(["image:red-00"])
     assert own.remove(["image:red-00"]) == 1
+
+
+@pytest.fixture
+def away(monkeypatch):
+    """The engine is away, for as long as the set holds a reason."""
+    reasons = {"nobody answers"}
+    opened = index_folder.EngineLocation.open
+
+    def open(*given, **named):
+        for reason in reasons:
+            raise BackendUnavailableError(reason, f"{reason} at 192.0.2.7:5432")
+        return opened(*given, **named)
+
+    monkeypatch.setattr(index_folder.EngineLocation, "open", open)
+    monkeypatch.setattr(handover, "_PAUSE_S", 0.01)
+    return reasons
+
+
+def wait_until(met) -> None:
+    end = time.monotonic() + 20
+    while not met():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_an_engine_that_is_away_at_the_start_is_opened_once_it_is_there(own_index, away, caplog) -> None:
+    with pytest.raises(BackendUnavailableError, match="nobody answers") as told:
+        Searcher.open(own_index)
+    assert told.value.details == "nobody answers at 192.0.2.7:5432"
+    with Searcher.open(own_index, writable=True, retry=True) as searcher:
+        searcher.warm()
+        for call in (
+            lambda: searcher.list(limit=1),
+            lambda: searcher.search(text="red"),
+            lambda: searcher.add([NewItem("mine", "text", "a red wall", {})]),
+            searcher.info,
+            lambda: searcher.generation,
+        ):
+            with pytest.raises(BackendUnavailableError, match="nobody answers") as told:
+                call()
+            assert "192.0.2.7" not in str(told.value)
+        away.add("it is being restarted")
+        away.remove("nobody answers")
+        wait_until(lambda: "it is being restarted at 192.0.2.7" in caplog.text)
+        away.clear()
+        wait_until(lambda: searcher._generations._current is not None)
+        assert searcher.add([NewItem("mine", "text", "a red wall", {})]) == 1
+        assert searcher.search(text="red", mode="vector").hits
+
+
+def test_what_waiting_does_not_mend_is_told_by_the_log_alone(own_index, away, caplog) -> None:
+    with Searcher.open(own_index, retry=True) as searcher:
+        (own_index / "searcher.json").write_text("{")
+        away.clear()
+        wait_until(lambda: "searcher.json" in caplog.text)
+        with pytest.raises(BackendUnavailableError, match="the log of the server says why"):
+            searcher.list(limit=1)
+
+
+def test_closing_ends_the_attempts_to_open(own_index, away) -> None:
+    searcher = Searcher.open(own_index, retry=True)
+    searcher.close()
+    searcher.close()
+    wait_until(lambda: all(thread.name != "diptych-open" for thread in threading.enumerate()))
+
+
+def test_time_limits_reach_the_vectors_the_texts_and_the_lock(own_index, monkeypatch) -> None:
+    with Searcher.open(own_index, writable=True, time_limit_s=7.0, wait_s=0.05) as searcher:
+        current = searcher._generations.current
+        assert current.index._time_limit_s == current.texts.index._time_limit_s == 7.0
+        with index_folder.write_lock(own_index):
+            started = time.monotonic()
+            with pytest.raises(BackendUnavailableError, match="changed by another process"):
+                searcher.remove(["image:red-00"])
+            assert time.monotonic() - started < 2

@@ -9,6 +9,9 @@ from filelock import FileLock, Timeout
 
 _log = logging.getLogger(__name__)
 
+_LOOK_S, _LOOK_SELDOM_S = 0.005, 0.2
+"""Whoever waits for a limited time looks often: others that take the lock again and again leave it free for moments."""
+
 
 @contextmanager
 def file_lock(path: Path, *, waiting_for: str = "", timeout_s: float = -1) -> Iterator[bool]:
@@ -32,7 +35,7 @@ def file_lock(path: Path, *, waiting_for: str = "", timeout_s: float = -1) -> It
                 raise
             if waiting_for:
                 _log.info("Waiting for another process: %s.", waiting_for)
-            lock.acquire(timeout=timeout_s)
+            lock.acquire(timeout=timeout_s, poll_interval=_LOOK_S if timeout_s > 0 else _LOOK_SELDOM_S)
     except Timeout:
         yield False
         return
