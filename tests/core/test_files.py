@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -224,3 +226,28 @@ def test_a_crash_between_two_renames_is_mended_where_folders_cannot_be_exchanged
 def test_errors_of_writing_become_one_sentence(error, message):
     with pytest.raises(DataError, match=message), explained_writes(Path("made"), "try again"):
         raise error
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from diptych._core.files import atomic_file, atomic_folder, temporary_folder
+target = Path(sys.argv[1])
+with atomic_folder(target / "model"), atomic_file(target / "x.json"), temporary_folder(target / "x.tar") as scratch:
+    (scratch / "part").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_leaves_is_swept_up_and_what_is_in_use_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_swept", set())
+    with files.temporary_folder(tmp_path / "used") as used:
+        subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+        assert len(list(tmp_path.iterdir())) == 4
+        files._swept.clear()
+        (tmp_path / ".somebody.elses.tmp").write_text("stays")
+        files.write_text(tmp_path / "other.txt", "x")
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+            [used.name, ".somebody.elses.tmp", "other.txt"]
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".somebody.elses.tmp", "other.txt"]

@@ -16,8 +16,11 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import DataError
+from diptych._core.locks import claim
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+_TEMPORARY = ".diptych-tmp"
+_swept: set[Path] = set()
 T = TypeVar("T")
 
 
@@ -89,17 +92,45 @@ def _sync(path: Path) -> None:
 def atomic_file(target: Path) -> Iterator[Path]:
     """Yield a temporary path beside `target` that takes its place when the block succeeds."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+    sweep_abandoned(target.parent)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=f"{_TEMPORARY}{target.suffix}")
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        _sync(temporary)
-        temporary.chmod(0o644)
-        temporary.replace(target)
+        with claim(temporary):
+            yield temporary
+            _sync(temporary)
+            temporary.chmod(0o644)
+            temporary.replace(target)
         _sync(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder(target: Path) -> Iterator[Path]:
+    """Yield a folder beside `target` that vanishes with the block; after a kill a later process sweeps it up."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep_abandoned(target.parent)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=_TEMPORARY))
+    try:
+        with claim(temporary):
+            yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep_abandoned(folder: Path) -> None:
+    """Remove temporary files and folders that killed processes have left in a folder; looks once in a process."""
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    for path in folder.glob(f".*{_TEMPORARY}*"):
+        with claim(path) as mine:
+            if mine and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif mine:
+                path.unlink(missing_ok=True)
 
 
 def write_text(target: Path, text: str) -> None:
@@ -206,16 +237,12 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     refuse_existing(target, overwrite=overwrite)
     target = target.resolve()  # so that "." has a name and a link keeps pointing at the folder
     restore_interrupted(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    try:
+    with temporary_folder(target) as temporary:
         yield temporary
         for path in temporary.rglob("*"):
             _sync(path)
         temporary.chmod(0o755)
         _swap(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _swap(new: Path, target: Path) -> None:

@@ -1,11 +1,17 @@
 """One process at a time: a lock on a file, released by the system when its holder ends, however it ends."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _log = logging.getLogger(__name__)
 
@@ -43,3 +49,28 @@ def file_lock(path: Path, *, waiting_for: str = "", timeout_s: float = -1) -> It
         yield True
     finally:
         lock.release()
+
+
+@contextmanager
+def claim(path: Path) -> Iterator[bool]:
+    """Hold a file or folder that only one process may use, such as a temporary one; gives False if it is held or gone.
+
+    What can be claimed once its maker has ended is left over from a crash. Where the system cannot tell, nothing can.
+    """
+    if fcntl is None:
+        yield False
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mine = path.exists()  # whoever held it before may have removed it
+    except OSError:
+        mine = False
+    try:
+        yield mine
+    finally:
+        os.close(descriptor)

@@ -8,7 +8,6 @@ import hashlib
 import json
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from io import BytesIO
@@ -16,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from diptych._core.errors import ConfigError, DataError, DiptychError
-from diptych._core.files import atomic_file, atomic_folder, refuse_existing
+from diptych._core.files import atomic_file, atomic_folder, refuse_existing, temporary_folder
 from diptych.index import Index
 from diptych.index.registry import restore_index as restore_engine
 from diptych.methods.model_folder import model_problems
@@ -83,8 +82,7 @@ def backup_index(folder: str | Path, file: str | Path) -> Path:
     if known.place is not None:
         raise ConfigError(f"the vectors of {path} are in {known.engine}; back it up with the tools of that database.")
     refuse_existing(target, overwrite=False)
-    with atomic_file(target) as temporary, tempfile.TemporaryDirectory(dir=temporary.parent) as scratch:
-        copies = Path(scratch)
+    with atomic_file(target) as temporary, temporary_folder(target) as copies:
         with write_lock(path):
             _copy(path, known, copies)
         names = sorted(each.relative_to(copies).as_posix() for each in copies.rglob("*") if each.is_file())
@@ -112,14 +110,14 @@ def restore_backup(file: str | Path, folder: str | Path, *, overwrite: bool = Fa
         if (target / DESCRIPTION_FILE).is_file():
             folders.enter_context(write_lock(target))  # what is written meanwhile goes into what is restored
         temporary = folders.enter_context(atomic_folder(target, overwrite=overwrite))
-        work = folders.enter_context(tempfile.TemporaryDirectory(dir=temporary.parent))
-        copies = Path(work) / "copies"
+        work = folders.enter_context(temporary_folder(target.resolve()))
+        copies = work / "copies"
         _extract(source, copies)
         for name, place in ((_VECTORS, temporary), (_TEXTS, temporary / TEXTS_FOLDER)):
             if (copies / name).is_file():
-                restore_engine(copies / name, Path(work) / "engine")
-                shutil.copytree(Path(work) / "engine", place, dirs_exist_ok=True)
-                shutil.rmtree(Path(work) / "engine")
+                restore_engine(copies / name, work / "engine")
+                shutil.copytree(work / "engine", place, dirs_exist_ok=True)
+                shutil.rmtree(work / "engine")
         shutil.rmtree(copies / _VECTORS.partition("/")[0])
         shutil.copytree(copies, temporary, dirs_exist_ok=True)
         problems = verify_index(temporary)

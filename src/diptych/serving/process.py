@@ -21,6 +21,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.server import ServerState
 
 from diptych._core.errors import BackendUnavailableError, ConfigError
+from diptych._core.files import sweep_abandoned
 from diptych._core.processes import give_memory_back
 from diptych.index import ItemLimits
 from diptych.search import Searcher
@@ -142,6 +143,7 @@ def check_place(place: Path, settings: ServingSettings, host: str, port: int) ->
             raise ConfigError(f"there is no folder for {path}; make it, or choose another place.")
     if settings.snapshots is not None:
         Path(settings.snapshots).mkdir(exist_ok=True)
+        sweep_abandoned(Path(settings.snapshots))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()
