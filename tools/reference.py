@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from diptych._core.markdown import table
+from diptych._core.rendering import table
 from diptych.cli.main import app
 from diptych.data import Protocol
 from diptych.experiments import Recipe

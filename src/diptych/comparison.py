@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from diptych._core.files import write_text
-from diptych._core.markdown import escape, table
 from diptych._core.optional import optional_package
+from diptych._core.rendering import escape, table
 
 _ALPHA = 0.05
 _MOST_DIRECTIONS = 2  # beyond that they stand in a table of their own

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from diptych.experiments import Recipe, compare_methods, render_report
-from diptych.experiments.training_charts import monitored_charts
+from diptych.experiments.charts import monitored_charts
 from diptych.methods import registry
 from diptych.methods.registry import Entry
 from experiments import fakes

@@ -10,8 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.methods import create, load_model, method_class, model_fingerprint, names, save_model
-from diptych.methods.linear.cca import CCA
-from diptych.methods.linear.cfa import CFA
+from diptych.methods.linear.cca import CCA, CFA
 from diptych.methods.linear.kcca import KCCA
 from diptych.methods.registry import name_of
 from diptych.methods.semantic.matching import SemanticMatching

@@ -10,13 +10,7 @@ from torch.testing import assert_close
 from diptych._core.errors import ConfigError, FitError
 from diptych.data import Labels
 from diptych.evaluation import mean_average_precision
-from diptych.nets.metric_learning import (
-    MONITOR_EVERY,
-    MetricObjective,
-    MetricOptions,
-    MetricRows,
-    require_spread,
-)
+from diptych.nets.metric_learning import MONITOR_EVERY, MetricObjective, MetricOptions, MetricRows, require_spread
 from diptych.nets.pathways import Pathways
 from diptych.nets.rows import MixedBatch, MixedBatches
 from diptych.nets.samplers import balanced_pairs, sample_quadruplets

@@ -6,15 +6,7 @@ from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError
 from diptych.nets import ContrastiveDivergence, ReplicatedSoftmax, SparsityPenalty, constant_order, multinomial_counts
-from nets.enumeration import (
-    binary_states,
-    count_vectors,
-    gradients_of,
-    left_gradients,
-    log_multinomial,
-    seeded,
-    shaken,
-)
+from nets.enumeration import binary_states, count_vectors, gradients_of, left_gradients, log_multinomial, seeded, shaken
 
 
 @pytest.fixture

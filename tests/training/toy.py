@@ -7,16 +7,7 @@ import numpy as np
 import torch
 
 from diptych._core.seeding import generator
-from diptych.training import (
-    Constant,
-    History,
-    InverseT,
-    LoopSettings,
-    Ramp,
-    StageCache,
-    train,
-    train_cached,
-)
+from diptych.training import Constant, History, InverseT, LoopSettings, Ramp, StageCache, train, train_cached
 from diptych.training.run import CHECKPOINT
 from diptych.training.steps import read_bundle
 

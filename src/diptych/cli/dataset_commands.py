@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from diptych._core.errors import DataError
-from diptych._core.markdown import table as markdown_table
+from diptych._core.rendering import table as markdown_table
 from diptych.cli.console import output_console, progress_on
 from diptych.cli.options import AsJson, DatasetFolder, SplitOption
 

@@ -203,7 +203,7 @@ def reliability(
     as_json: AsJson = False,
 ) -> None:
     """Show how far an index's probabilities are from what was observed on its test items."""
-    from diptych._core.drawing import drawing_style, save_drawing
+    from diptych._core.rendering import drawing_style, save_drawing
     from diptych.search.calibration import read_calibration
     from diptych.search.index_folder import CALIBRATION_FILE
     from diptych.search.reliability import draw_reliability

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from diptych._core.drawing import drawing_style
 from diptych._core.files import write_json, write_text
+from diptych._core.rendering import drawing_style
 from diptych.data import Dataset
 from diptych.evaluation import seed_spread
 from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods, locked

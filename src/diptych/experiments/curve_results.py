@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diptych._core.arrays import Floats
-from diptych._core.drawing import COLOURS, drawing_style, new_figure, save_drawing
 from diptych._core.errors import ConfigError, DiptychError
-from diptych._core.markdown import escape, table
+from diptych._core.rendering import COLOURS, drawing_style, escape, new_figure, save_drawing, table
 from diptych.data import Dataset, Protocol, training_data
 from diptych.experiments.recipe import Recipe
 from diptych.experiments.relevance import columns_of_scores, directions_of

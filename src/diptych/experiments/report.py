@@ -7,11 +7,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from diptych._core.markdown import escape, table
 from diptych._core.progress import show_seconds
-from diptych.experiments.charts import MARKED, BarChart, LineChart, bar_chart, line_chart
+from diptych._core.rendering import escape, table
+from diptych.experiments.charts import MARKED, BarChart, LineChart, bar_chart, line_chart, monitored_charts
 from diptych.experiments.relevance import MOST_DIRECTIONS, columns_of_scores, directions_of, space_notes
-from diptych.experiments.training_charts import monitored_charts
 
 _ALPHA = 0.05
 _LEADERS = 5

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from diptych._core.markdown import escape, table
+from diptych._core.rendering import escape, table
 
 Card = Mapping[str, Any]
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from diptych.methods.deep.dcca import DCCA
     from diptych.methods.deep.multimodal_dbm import MultimodalDBM
     from diptych.methods.deep.two_tower import TwoTower
-    from diptych.methods.linear.cca import CCA, CCA3V
-    from diptych.methods.linear.cfa import CFA
+    from diptych.methods.linear.cca import CCA, CCA3V, CFA
     from diptych.methods.linear.kcca import KCCA
     from diptych.methods.model_folder import load_model, model_fingerprint, save_model
     from diptych.methods.selection import Search, Validation

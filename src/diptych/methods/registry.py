@@ -55,7 +55,7 @@ _METHODS: dict[str, Entry] = {
     "chance": Entry("diptych.methods.baselines:Chance", "random embeddings: the level below which no method falls"),
     "cca-paper": Entry("diptych.methods.linear.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
     "cca": Entry("diptych.methods.linear.cca:CCA", "ridge CCA, ridge and components chosen on validation"),
-    "cfa": Entry("diptych.methods.linear.cfa:CFA", "cross-modal factor analysis"),
+    "cfa": Entry("diptych.methods.linear.cca:CFA", "cross-modal factor analysis"),
     "kcca-poly": Entry("diptych.methods.linear.kcca:KCCA", "kernel CCA, polynomial kernel", {"kernel": "poly"}),
     "kcca-rbf": Entry("diptych.methods.linear.kcca:KCCA", "kernel CCA, Gaussian kernel", {"kernel": "rbf"}),
     "cca3v": Entry("diptych.methods.linear.cca:CCA3V", "CCA with the labels as a third view"),

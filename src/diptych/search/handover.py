@@ -18,14 +18,7 @@ from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
 from diptych._core.progress import Progress
 from diptych.index import Index, Item
 from diptych.search.generation import Generation
-from diptych.search.index_folder import (
-    MEDIA_FOLDER,
-    Description,
-    EngineLocation,
-    WorkFolder,
-    generation_of,
-    write_lock,
-)
+from diptych.search.index_folder import MEDIA_FOLDER, Description, EngineLocation, WorkFolder, generation_of, write_lock
 from diptych.search.media_store import Change, MediaStore
 from diptych.search.writer import NewItem
 

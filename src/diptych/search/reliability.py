@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diptych._core.arrays import Floats
-from diptych._core.drawing import COLOURS, new_figure
+from diptych._core.rendering import COLOURS, new_figure
 from diptych.data import Dataset, Partition
 from diptych.search.calibration import Calibration
 from diptych.search.listing import Lister

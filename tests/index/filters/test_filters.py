@@ -11,20 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diptych._core.errors import ConfigError
-from diptych.index.filters import (
-    And,
-    Comparison,
-    In,
-    Key,
-    Like,
-    Missing,
-    Not,
-    Or,
-    matches,
-    parse,
-    predicate,
-    to_sqlite,
-)
+from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or, matches, parse, predicate, to_sqlite
 from diptych.index.filters.conditions import LikeMatcher, regex_of
 from diptych.index.filters.sql import to_postgresql
 

@@ -9,6 +9,7 @@ from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.dbn import JointEmbedder, JointMachine
+from diptych.methods.deep.deep_method import frozen, frozen_layer
 from diptych.methods.deep.layers import (
     Clip,
     Columns,
@@ -19,7 +20,6 @@ from diptych.methods.deep.layers import (
     prepare_blocks,
     run_chain,
 )
-from diptych.methods.deep.stage_context import frozen, frozen_layer
 from diptych.nets import BernoulliRBM, GaussianRBM, ReplicatedSoftmax, complete
 
 

@@ -11,9 +11,9 @@ from diptych._core.state import pack
 from diptych.data import Protocol, training_data
 from diptych.methods import create
 from diptych.methods.deep import cdmlmr
+from diptych.methods.deep.deep_method import StageContext, documents
 from diptych.methods.deep.network_training import train_network
 from diptych.methods.deep.profile import FAST, profile
-from diptych.methods.deep.stage_context import StageContext, documents
 from diptych.nets.cdmlmr_objective import CdmlmrOptions
 from diptych.training import StageCache
 

@@ -6,7 +6,7 @@ import synthetic
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
 from diptych.data import Draft, ModalityRows
-from diptych.methods.linear.cfa import CFA, cross_factors
+from diptych.methods.linear.cca import CFA, cross_factors
 
 
 def centred(count, width, seed):

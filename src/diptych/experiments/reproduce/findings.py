@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diptych._core.markdown import escape, table
+from diptych._core.rendering import escape, table
 from diptych.experiments.reproduce.claims import (
     ACROSS,
     OUR_QUESTION,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from diptych._core.markdown import escape, table
+from diptych._core.rendering import escape, table
 from diptych.experiments.report import show_p
 from diptych.experiments.reproduce.studies import GROUP_TITLES
 

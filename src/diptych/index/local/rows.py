@@ -17,15 +17,7 @@ from diptych.index.contract import already_there
 from diptych.index.filters import Condition, to_sqlite
 from diptych.index.filters.sql import Parameter
 from diptych.index.items import Batch, Item, Metadata
-from diptych.index.local.database import (
-    UNKNOWN,
-    damaged,
-    metadata_sum,
-    read_state,
-    term_sum,
-    vector_sum,
-    words_sum,
-)
+from diptych.index.local.database import UNKNOWN, damaged, metadata_sum, read_state, term_sum, vector_sum, words_sum
 from diptych.index.terms import AGAIN, EntryWords
 from diptych.index.words import plain
 

@@ -6,9 +6,8 @@ from typing import ClassVar
 from diptych._core.errors import ConfigError
 from diptych.features import fit_scaling
 from diptych.methods.deep.dbn import EmbeddedModality, train_dbn
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen_layer, validation_scorer
 from diptych.methods.deep.layers import Chain, run_chain
-from diptych.methods.deep.stage_context import StageContext, frozen_layer, validation_scorer
 from diptych.methods.selection import Search, Validation
 from diptych.nets import (
     BimodalAutoencoder,

@@ -10,9 +10,8 @@ import torch
 from diptych.features import Scaling, fit_scaling
 from diptych.methods.deep.autoencoders import train_bimodal
 from diptych.methods.deep.dbn import EmbeddedModality, train_dbn
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen_layer
 from diptych.methods.deep.layers import Chain, Parallel, run_chain
-from diptych.methods.deep.stage_context import StageContext, frozen_layer
 from diptych.nets import ClassificationObjective, FeedForward
 
 

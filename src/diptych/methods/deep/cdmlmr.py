@@ -10,11 +10,10 @@ from diptych.data import Protocol, TrainingData
 from diptych.methods.deep.base_network import BaseNetwork
 from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
 from diptych.methods.deep.class_space import branch_space, probability_space
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, Documents, StageContext, documents, monitoring
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.network_training import RATE, frozen_towers, train_network
 from diptych.methods.deep.profile import FAST, Sizes, sizes_for
-from diptych.methods.deep.stage_context import Documents, StageContext, documents, monitoring
 from diptych.methods.fit_stages import WholeFit
 from diptych.methods.linear.partner_space import PartnerScorer, add_partner_space, fit_partner_embedders
 from diptych.nets.cdmlmr import Branch

@@ -9,11 +9,10 @@ import numpy as np
 from diptych._core.errors import ConfigError
 from diptych.data import Protocol, TrainingData
 from diptych.methods.deep.base_network import shared_embeddings
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, monitoring
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.metric_design import MetricData, MetricDesign, metric_data
 from diptych.methods.deep.metric_training import GRIDS, Grid, MetricSearch, TrainedPathways, train_pathways
-from diptych.methods.deep.stage_context import StageContext, monitoring
 from diptych.methods.selection import Validation
 from diptych.nets.losses import ContrastiveForm, Reduction
 from diptych.nets.metric_learning import MetricOptions

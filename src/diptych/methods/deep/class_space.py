@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from diptych._core.arrays import Features, Floats, Integers, Singles
 from diptych._core.seeding import generator
+from diptych.methods.deep.deep_method import Documents, StageContext
 from diptych.methods.deep.layers import run_chain
-from diptych.methods.deep.stage_context import Documents, StageContext
 from diptych.methods.deep.towers import (
     LEAST_PROBABILITY,
     BranchEmbedder,

@@ -8,9 +8,8 @@ from diptych.features import fit_scaling
 from diptych.methods.deep.autoencoders import train_bimodal
 from diptych.methods.deep.base_network import train_supervised
 from diptych.methods.deep.dbn import EmbeddedModality, JointEmbedder, sigmoid_layer, train_dbn, train_joint, train_rbm
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen_layer
 from diptych.methods.deep.layers import Chain, Parallel, run_chain
-from diptych.methods.deep.stage_context import StageContext, frozen_layer
 from diptych.methods.selection import Search, Validation
 from diptych.nets import Autoencoder, BernoulliRBM, ReconstructionObjective
 

@@ -15,10 +15,9 @@ from diptych._core.errors import ConfigError
 from diptych._core.state import stateful, stateful_as
 from diptych.data import KindBlock, kind_blocks
 from diptych.features import fit_scaling
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen
 from diptych.methods.deep.layers import Chain, Clip, CountLayer, DenseLayer, Parallel, columns_of, run_chain
 from diptych.methods.deep.profile import CD_STEP_UP, SPARSITY
-from diptych.methods.deep.stage_context import StageContext, frozen
 from diptych.methods.purposes import Purpose
 from diptych.nets import (
     BernoulliRBM,

@@ -9,9 +9,8 @@ import numpy as np
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError
 from diptych.features import fit_scaling
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen_layer, labels_key
 from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
-from diptych.methods.deep.stage_context import StageContext, frozen_layer, labels_key
 from diptych.methods.linear.algebra import canonical_coordinates, cross_basis, spectrum
 from diptych.methods.selection import Validation
 from diptych.nets import DeepCCA, DeepCCAObjective, DenseStack

@@ -9,9 +9,9 @@ import torch
 from diptych._core.arrays import Integers, Singles
 from diptych.features import fit_scaling
 from diptych.methods.deep.dbn import EmbeddedModality
+from diptych.methods.deep.deep_method import StageContext
 from diptych.methods.deep.layers import Chain, run_chain
 from diptych.methods.deep.profile import PUBLISHED
-from diptych.methods.deep.stage_context import StageContext
 from diptych.nets.dense import activation_function
 from diptych.nets.metric_learning import MetricRows
 from diptych.nets.pathways import Branch, Representation, TrunkActivation, representation, require_comparable

@@ -7,15 +7,12 @@ from typing import Any
 import torch
 
 from diptych._core.errors import FitError
+from diptych.methods.deep.deep_method import StageContext, ValidationScorer, frozen, frozen_layer, validation_scorer
 from diptych.methods.deep.layers import BranchOutputs, Centred, Chain
 from diptych.methods.deep.metric_design import MetricData, MetricDesign
-from diptych.methods.deep.stage_context import StageContext, ValidationScorer, frozen, frozen_layer, validation_scorer
 from diptych.methods.selection import Search
 from diptych.nets.metric_learning import MetricObjective, MetricOptions
-from diptych.nets.pathways import (
-    Pathways,
-    Representation,
-)
+from diptych.nets.pathways import Pathways, Representation
 from diptych.nets.rows import MixedBatches
 from diptych.training import History
 

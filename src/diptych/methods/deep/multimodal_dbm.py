@@ -11,9 +11,8 @@ from diptych._core.arrays import Features, Singles
 from diptych._core.state import stateful
 from diptych.features import fit_scaling
 from diptych.methods.deep.dbn import CLIP, train_rbm
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import DeepMethod, StageContext
 from diptych.methods.deep.layers import Chain, Clip, run_chain
-from diptych.methods.deep.stage_context import StageContext
 from diptych.nets import (
     BernoulliRBM,
     DeepBoltzmannMachine,

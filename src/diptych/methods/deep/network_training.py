@@ -9,9 +9,9 @@ import torch
 
 from diptych._core.arrays import Singles
 from diptych.methods.deep.dbn import EmbeddedModality, train_dbn
+from diptych.methods.deep.deep_method import Documents, StageContext, frozen, labels_key
 from diptych.methods.deep.layers import Chain, Columns, CountLayer, DenseLayer
 from diptych.methods.deep.profile import Sizes
-from diptych.methods.deep.stage_context import Documents, StageContext, frozen, labels_key
 from diptych.methods.deep.tower_inputs import ModalityInputs
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.selection import Validation

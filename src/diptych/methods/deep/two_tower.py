@@ -13,9 +13,16 @@ from diptych.data import Protocol, TrainingData
 from diptych.data.modality import BlockKind
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.dbn import CLIP
-from diptych.methods.deep.deep_method import DeepMethod
+from diptych.methods.deep.deep_method import (
+    DeepMethod,
+    Documents,
+    StageContext,
+    documents,
+    frozen,
+    labels_key,
+    monitoring,
+)
 from diptych.methods.deep.layers import Chain, Clip, DenseLayer, prepare_blocks, run_chain
-from diptych.methods.deep.stage_context import Documents, StageContext, documents, frozen, labels_key, monitoring
 from diptych.methods.deep.tower_inputs import COUNT_CLIP
 from diptych.methods.deep.towers import TwoTowerEmbedder, represented
 from diptych.methods.selection import Search, Validation

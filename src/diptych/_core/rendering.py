@@ -1,5 +1,6 @@
-"""Drawings that are the same to the byte wherever the same figures are drawn."""
+"""Tables in Markdown, and drawings that are the same to the byte wherever the same figures are drawn."""
 
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,3 +50,28 @@ def save_drawing(figure: "Figure", path: Path) -> None:
         raise ConfigError(f"{path.name} ends with '{path.suffix}'; drawings are written as .svg or .png.")
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format=kind, **_FORMATS[kind])
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] | None = None) -> list[str]:
+    """Return the lines of a table.
+
+    Args:
+        heads: the column names.
+        rows: the cells, already escaped.
+        numbers: the columns that are aligned right; all but the first if not given.
+
+    >>> table(["method", "MAP"], [["cca", "0.243"]])
+    ['| method | MAP |', '| --- | ---: |', '| cca | 0.243 |']
+    """
+    right = set(heads[1:] if numbers is None else numbers)
+    rule = ["---:" if head in right else "---" for head in heads]
+    return ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows)]
+
+
+def escape(text: object) -> str:
+    """Replace what would be read as markup or break a table by spaces.
+
+    >>> escape("a|b <i>c</i>")
+    'a b i c /i'
+    """
+    return " ".join("".join(" " if character in "|`<>" else character for character in str(text)).split())
