@@ -143,12 +143,7 @@ class TwoTower(DeepMethod):
         self._options()
 
     def _options(self) -> TwoTowerOptions:
-        return TwoTowerOptions(
-            temperature=self.temperature,
-            contrast_weight=self.contrast_weight,
-            class_weight=self.class_weight,
-            dropout=self.dropout,
-        )
+        return TwoTowerOptions(self.temperature, self.contrast_weight, self.class_weight, dropout=self.dropout)
 
     def _choices(self) -> tuple[Representation, ...]:
         if self.representation is not None:
