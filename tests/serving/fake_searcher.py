@@ -16,7 +16,9 @@ from PIL import Image
 
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.index import EmbedderId, Identity, create_index
-from diptych.search import Answer, Hit, NewItem, Query, QueryPart
+from diptych.search import Answer, Hit, NewItem, Projection, Query, QueryPart
+from diptych.search.catalogue import Catalogue, count_hits, in_order
+from diptych.search.signatures import signature
 from diptych.serving.service import SearchBackend
 from serving import coloured_shapes as shapes
 from serving import fake_ranking as ranking
@@ -47,7 +49,13 @@ class FakeSearcher(SearchBackend):
         self.asked.extend(queries)
         self.threads.add(threading.current_thread().name)
         time.sleep(self.pause)
-        return [self._answered(query) for query in queries]
+        return [self._sorted(query) for query in queries]
+
+    def _sorted(self, query: Query) -> Answer | DiptychError:
+        if query.sort == "score":
+            return self._answered(query)
+        found = self._answered(replace(query, k=1000, offset=0))
+        return found if isinstance(found, DiptychError) else in_order(found, query)
 
     def _answered(self, query: Query) -> Answer | DiptychError:
         started = time.perf_counter()
@@ -94,6 +102,36 @@ class FakeSearcher(SearchBackend):
         entries = self._entries()
         return [_as_hit(item, entries) for item in self.index.get(ids) if item]
 
+    def browse(self, *, where=None, sort="name", offset=0, k=100) -> tuple[list[Hit], int]:
+        ids, total = self._catalogue().page(where, sort, offset, k)
+        entries = self._entries()
+        return [_as_hit(item, entries) for item in self.index.get(ids) if item], total
+
+    def facets(self, query: Query, keys):
+        if not query.parts:
+            known = self._catalogue()
+            return known.facets(keys, query.where), known.count(query.where)
+        found = self._answered(replace(query, k=1000, offset=0))
+        if isinstance(found, DiptychError):
+            raise found
+        return count_hits(found.hits, keys), len(found.hits)
+
+    def signatures(self, ids) -> list[str | None]:
+        pixels = [Image.open(BytesIO(self.images[id])).convert("RGB") if id in self.images else None for id in ids]
+        return [None if image is None else signature(np.asarray(image)) for image in pixels]
+
+    def edit(self, id, *, text=None, metadata=None) -> int:
+        changed = self._catalogue().entries_of([id])
+        for item in self.index.get(changed):
+            known = {key: value for key, value in (item.metadata | (metadata or {})).items() if value is not None}
+            known |= {"text": text} if text is not None else {}
+            vector = self._row(QueryPart("text", text)) if text is not None and item.modality == "text" else item.vector
+            self.index.update([item.id], [vector], modality=[item.modality], metadata=[known])
+        return len(changed)
+
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(self.index, "text")
+
     def add(self, items, *, replace: bool = False) -> int:
         rows = [self._row(QueryPart(item.kind, item.value)) for item in items]
         known = [dict(item.metadata) | {"has_media": item.kind == "image"} for item in items]
@@ -108,7 +146,8 @@ class FakeSearcher(SearchBackend):
         self.images |= {item.id: item.value for item in items if item.kind == "image"}
         return count
 
-    def remove(self, ids) -> int:
+    def remove(self, ids, *, whole: bool = False) -> int:
+        ids = self._catalogue().entries_of(ids) if whole else ids
         for id in ids:
             self.images.pop(id, None)
         return self.index.delete(ids)
@@ -124,6 +163,7 @@ class FakeSearcher(SearchBackend):
             "calibrated": ["text->image", "image->text"],
             "takes": ["image", "text"],
             "purposes": self.purposes,
+            "sorts": ["score", "name", "date"],
             "modes": self.modes,
             "items": len(items),
             "entries": len(everything),
@@ -154,6 +194,12 @@ class FakeSearcher(SearchBackend):
             x, y = math.cos(turn + shift) * away, math.sin(turn + shift) * away
             found.append({"id": hit.id, "modality": hit.modality, "label": label, "x": x, "y": y})
         return found
+
+    def map(self) -> Projection | None:
+        points = {point["id"]: point for point in self.projection()}
+        shown = [points[id] for id in self._catalogue().documents()]
+        columns = ([point[name] for point in shown] for name in ("id", "modality", "label"))
+        return Projection("pca", *columns, np.array([[point["x"], point["y"]] for point in shown], np.float32))
 
     def backup(self, target: str | Path) -> Path:
         written = Path(target)

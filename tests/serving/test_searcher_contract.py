@@ -59,7 +59,7 @@ def test_every_method_takes_what_the_protocol_says(name) -> None:
 
 
 def test_the_protocol_has_what_the_server_calls() -> None:
-    assert typing.get_type_hints(SearchBackend.answer_many) and len(METHODS) == 12
+    assert typing.get_type_hints(SearchBackend.answer_many) and len(METHODS) == 17
 
 
 def test_text_finds_items_best_first_each_once(searcher) -> None:

@@ -7,13 +7,15 @@ from diptych.search.calibration import Calibration
 from diptych.search.calibrator import calibrate
 from diptych.search.entries import entry_id
 from diptych.search.hits import Answer, Hit, Why
-from diptych.search.query import MODES, Mode, Query, QueryPart
+from diptych.search.projection import Projection
+from diptych.search.query import MODES, SORTS, Mode, Query, QueryPart, Sort
 from diptych.search.reliability import reliability
 from diptych.search.searcher import Searcher
 from diptych.search.writer import NewItem
 
 __all__ = [
     "MODES",
+    "SORTS",
     "THUMBNAIL_TYPE",
     "Answer",
     "Built",
@@ -21,9 +23,11 @@ __all__ = [
     "Hit",
     "Mode",
     "NewItem",
+    "Projection",
     "Query",
     "QueryPart",
     "Searcher",
+    "Sort",
     "Why",
     "backup_index",
     "build_index",

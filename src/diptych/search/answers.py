@@ -30,7 +30,7 @@ class Answerer:
         calibration: how scores become probabilities.
         modalities: what there is to search.
         suggester: what can be said of typed words.
-        count_documents: how many documents the index holds; None if unknown.
+        count_documents: how many documents the index holds, or meet a condition; None if unknown.
         keys: what can be conditioned on; None if any key is fine.
     """
 
@@ -39,7 +39,7 @@ class Answerer:
     calibration: Calibration
     modalities: tuple[str, ...]
     suggester: Suggester
-    count_documents: Callable[[], int | None] = lambda: None
+    count_documents: Callable[[str | None], int | None] = lambda where: None
     keys: MetadataKeys | None = None
 
     def answer_many(self, queries: Sequence[Query]) -> list[Answer | DiptychError]:
@@ -127,7 +127,7 @@ class Answerer:
         if query.into is not None:
             lister, sides = replace(lister, apart=True), (query.into,)
         made = DocumentPages(lister, self.calibration, sides, texts)
-        return made.pages(query, asked, mode, self.count_documents if query.into is None else lambda: None)
+        return made.pages(query, asked, mode, self.count_documents if query.into is None else lambda where: None)
 
     def _answer(self, direction: Direction, page: Page, mode: Mode, started: float) -> Answer:
         ignored = self.suggester.ignored(direction.words)

@@ -36,9 +36,10 @@ from diptych.search.index_folder import (
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.listing import Lister
 from diptych.search.media_store import ImageImporter, MediaStore, image_importer
+from diptych.search.projection import ProjectionChoice, project, write_projection
 from diptych.search.rank_learning import DocumentLearner
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
-from diptych.search.spaces import IndexSpaces, ProjectionChoice, check_indexable, project, write_projection
+from diptych.search.spaces import IndexSpaces, check_indexable
 from diptych.search.texts import FOLDER as TEXTS_FOLDER
 from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, plan_texts
 

@@ -15,6 +15,8 @@ from diptych.search.query import Direction, Mode, Query
 from diptych.search.ranking import POOL, Fusion, Line, Ranked, fused, merged
 
 _THE_VERY_SAME = 0.9999
+DocumentCounter = Callable[[str | None], int | None]
+"""How many documents there are, or meet a condition; None if that is not known."""
 USED: dict[Mode, Booleans] = {
     "hybrid": np.array([True, True, True]),
     "vector": np.array([True, True, False]),
@@ -70,9 +72,7 @@ class DocumentPages:
     modalities: tuple[str, ...]
     text_modality: str | None
 
-    def pages(
-        self, query: Query, asked: Sequence[Direction], mode: Mode, count: Callable[[], int | None]
-    ) -> list[Page]:
+    def pages(self, query: Query, asked: Sequence[Direction], mode: Mode, count: DocumentCounter) -> list[Page]:
         """One page for each query.
 
         Pages laid end to end have no gaps and no repeats, as long as the index does not change meanwhile.
@@ -89,7 +89,12 @@ class DocumentPages:
         return [self._page(query, one, mode, ranking, count) for one, ranking in zip(asked, rankings, strict=True)]
 
     def _page(
-        self, query: Query, direction: Direction, mode: Mode, ranking: Ranking, count: Callable[[], int | None]
+        self,
+        query: Query,
+        direction: Direction,
+        mode: Mode,
+        ranking: Ranking,
+        count: DocumentCounter,
     ) -> Page:
         some = ranking.documents[query.offset : query.offset + query.k]
         curve = self._curve(direction, mode)
@@ -101,8 +106,9 @@ class DocumentPages:
         if query.min_probability > 0:
             hits = [hit for hit in hits if (hit.probability or 0.0) >= query.min_probability]
         total = len(ranking.documents) if ranking.complete else None
-        if total is None and query.where is None and mode != "lexical" and (known := count()) is not None:
-            total = known - len(direction.documents)
+        if total is None and mode != "lexical" and not (query.where and direction.documents):
+            known = count(query.where)
+            total = None if known is None else known - len(direction.documents)
         return Page(tuple(hits), closest, ranking.presence < 0.5 or not ranking.documents, total)
 
     def _fused(self, where: str | None, asked: Sequence[Direction], mode: Mode, wanted: int) -> list[Ranking]:

@@ -14,6 +14,7 @@ from diptych.media import THUMBNAIL_TYPE, content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
 from diptych.search.calibration import read_calibration
+from diptych.search.catalogue import Catalogue
 from diptych.search.entries import DocumentCount, MetadataKeys
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
@@ -27,8 +28,9 @@ from diptych.search.index_folder import (
 from diptych.search.index_folder import FILE as DESCRIPTION
 from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore, Originals, StoredImage
-from diptych.search.query import MODES
+from diptych.search.query import MODES, SORTS
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
+from diptych.search.signatures import Signatures
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester, Texts, TextsPlan, open_texts
 from diptych.search.writer import IndexWriter
@@ -50,6 +52,8 @@ class Generation:
         suggester: completes and corrects typed queries.
         keys: what can be conditioned on.
         answerer: answers queries.
+        catalogue: every document, to browse, sort and count.
+        signatures: tell near-duplicates.
     """
 
     def __init__(
@@ -91,9 +95,11 @@ class Generation:
         )
         self._documents = DocumentCount(self.index, known.entries, known.documents, own_documents=known.own_documents)
         self.keys = MetadataKeys(folder, self.index, known.keys)
+        self.catalogue = Catalogue(self.index, self.suggester.modality, self.store.changes)
+        self.signatures = Signatures(self.index, self.store)
         lister = Lister(self.index, self.texts, self._embedder, self.spaces)
         self.answerer = Answerer(
-            lister, self.raw, self.calibration, self.model.modalities, self.suggester, self._documents, self.keys
+            lister, self.raw, self.calibration, self.model.modalities, self.suggester, self._count, self.keys
         )
         places = {str(folder), str(folder.absolute()), str(folder.resolve())} - {".", ""}
         self._places = re.compile("|".join(map(re.escape, sorted(places, key=len, reverse=True))))
@@ -118,11 +124,12 @@ class Generation:
             "dataset": dict(known.dataset),
             "model": {"method": self.model.registry_name, "fingerprint": self._embedder.model},
             "pipeline": self._embedder.pipeline or None,
-            "items": self._documents() or max(counts.values(), default=0),
+            "items": self._count(None) or max(counts.values(), default=0),
             "entries": self.index.count(),
             "modalities": counts,
             "classes": {name: max(of.values(), default=0) for name, of in known.classes.items()},
             "splits": {name: max(of.values(), default=0) for name, of in known.splits.items()},
+            "sorts": [*SORTS],
             "modes": [*MODES] if self.texts is not None else ["vector"],
             "dimension": self.index.identity.dimension,
             "engine": known.engine,
@@ -146,6 +153,18 @@ class Generation:
             return None
         data = self._original(stored)
         return (stored.thumbnail, THUMBNAIL_TYPE) if data is None else (data, content_type(data))
+
+    def check(self, where: str | None) -> None:
+        """Refuse a condition on a key that no entry has."""
+        problem = self.keys.problem(where)
+        if problem is not None:
+            raise problem
+
+    def _count(self, where: str | None) -> int | None:
+        """How many documents there are, or meet a condition; None where that is not known yet."""
+        if self.catalogue.is_ready:
+            return self.catalogue.count(where)
+        return self._documents() if where is None else None
 
     def public(self, error: DiptychError) -> DiptychError:
         """The same error without the place of the index, so that strangers may read it."""

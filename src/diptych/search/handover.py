@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError
 from diptych._core.progress import Progress
 from diptych.index import Index, Item
+from diptych.search.entries import RESERVED
 from diptych.search.generation import Generation
 from diptych.search.index_folder import MEDIA_FOLDER, Description, EngineLocation, WorkFolder, generation_of, write_lock
 from diptych.search.media_store import Change, MediaStore
@@ -88,7 +89,17 @@ class _Taker:
         except DiptychError as error:
             reason = str(error).rstrip(".")
             raise DataError(f"a change since the index was built cannot be taken over: {reason}; {_REMEDY}.") from None
+        self.new.writer.describe({item.id: about for item in found.values() if item and (about := self._edited(item))})
         self.new.keys.note(key for item in items for key in item.metadata)
+
+    def _edited(self, item: Item) -> dict[str, Any] | None:
+        """What is known now of an image of the dataset, whose image is that of the new index; None for others."""
+        if "media" not in item.metadata:
+            return None
+        stored = self.former.store.get(item.id, item.metadata["media"])
+        if stored is None or stored.source is None:
+            return None
+        return {key: value for key, value in item.metadata.items() if key not in RESERVED}
 
     def _item(self, change: Change, item: Item) -> NewItem | None:
         """The entry as it was given; None for one of the dataset, whose change was listed and then not made."""

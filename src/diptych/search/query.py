@@ -23,6 +23,8 @@ LARGEST_WEIGHT = 1e6
 
 Mode = Literal["hybrid", "vector", "lexical"]
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "lexical")
+Sort = Literal["score", "name", "date"]
+SORTS: tuple[Sort, ...] = ("score", "name", "date")
 ImageSource = str | bytes | Path | ImageArray
 """An image: a path, the bytes of a file, or decoded pixels."""
 
@@ -79,6 +81,7 @@ class Query:
         mode: by which evidence typed words are ranked: embeddings and matching words ("hybrid"), embeddings alone
             ("vector"), matching words alone ("lexical").
         correct: whether misspelled words are corrected where the query as typed finds nothing close, or all are.
+        sort: "score", or "name" or "date" (newest first) to have the best 1,000 results in that order.
     """
 
     parts: tuple[QueryPart, ...]
@@ -90,6 +93,7 @@ class Query:
     purpose: Purpose = "auto"
     mode: Mode = "hybrid"
     correct: bool = True
+    sort: Sort = "score"
 
     def check(self) -> None:
         """Refuse what no query can be; texts, images and ids are looked at when they are embedded."""
@@ -112,6 +116,8 @@ class Query:
             raise ConfigError(f"the purpose is {self.purpose!r:.60}; choose one of {', '.join(PURPOSES)}.")
         if self.mode not in MODES:
             raise ConfigError(f"the mode is {self.mode!r:.60}; choose one of {', '.join(MODES)}.")
+        if self.sort not in SORTS:
+            raise ConfigError(f"the results are to be sorted by {self.sort!r:.60}; choose one of {', '.join(SORTS)}.")
 
 
 _NOTHING = 1e-6

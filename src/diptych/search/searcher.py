@@ -1,6 +1,6 @@
 """Search an index by text, by image, by an item it holds, or by any mixture of these."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -11,11 +11,12 @@ from diptych.index import ItemLimits
 from diptych.methods.purposes import Purpose
 from diptych.search.backup import backup_index
 from diptych.search.calibration import Calibration
+from diptych.search.catalogue import SORTED, count_hits, in_order
 from diptych.search.generation import Generation
 from diptych.search.handover import Generations
 from diptych.search.hits import Answer, Hit, plain_hits
-from diptych.search.query import ImageSource, Mode, Query, QueryPart, query_parts
-from diptych.search.spaces import living_points
+from diptych.search.projection import Projection, item_map, living_points
+from diptych.search.query import ImageSource, Mode, Query, QueryPart, Sort, query_parts
 from diptych.search.writer import NewItem
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class QueryOptions(TypedDict, total=False):
     purpose: Purpose
     mode: Mode
     correct: bool
+    sort: Sort
 
 
 class Searcher:
@@ -119,6 +121,7 @@ class Searcher:
         purpose: Purpose = "auto",
         mode: Mode = "hybrid",
         correct: bool = True,
+        sort: Sort = "score",
     ) -> Answer:
         """Find what belongs to a query: the weighted sum of its parts' directions.
 
@@ -136,8 +139,9 @@ class Searcher:
             mode: by which evidence typed text is ranked: embeddings and matching words ("hybrid"), embeddings alone
                 ("vector"), or matching words alone ("lexical").
             correct: whether to answer for the corrected words where no text holds the words as typed.
+            sort: "score", or "name" or "date" (newest first) to have the best 1,000 results in that order.
         """
-        options = Query((), into, k, offset, where, min_probability, purpose, mode, correct)
+        options = Query((), into, k, offset, where, min_probability, purpose, mode, correct, sort)
         return self._search([query_parts(parts, text=text, image=image)], options)[0]
 
     def search_many(self, queries: Sequence[Sequence[QueryPart]], **options: Unpack[QueryOptions]) -> _List[Answer]:
@@ -152,8 +156,9 @@ class Searcher:
         """Answer queries of different people together: an answer or an error for each."""
 
         def answered(index: Generation) -> _List[Answer | DiptychError]:
-            found = index.answerer.answer_many(queries)
-            return [index.public(one) if isinstance(one, DiptychError) else one for one in found]
+            asked = [one if one.sort == "score" else replace(one, k=SORTED, offset=0) for one in queries]
+            found = zip(queries, index.answerer.answer_many(asked), strict=True)
+            return [index.public(one) if isinstance(one, DiptychError) else in_order(one, by) for by, one in found]
 
         return self._generations.read(answered)
 
@@ -182,6 +187,38 @@ class Searcher:
 
         return self._generations.read(page)
 
+    def browse(
+        self, *, where: str | None = None, sort: Sort = "name", offset: int = 0, k: int = 100
+    ) -> tuple[_List[Hit], int]:
+        """Items without a query, each once, and how many there are; the order is by name, or by date, newest first."""
+
+        def page(index: Generation) -> tuple[_List[Hit], int]:
+            index.check(where)
+            ids, total = index.catalogue.page(where, sort, offset, k)
+            items = [item for item in index.index.get(ids) if item is not None]
+            return plain_hits(index.index, items, index.model.modalities), total
+
+        return self._generations.read(page)
+
+    def facets(self, query: Query, keys: Sequence[str]) -> tuple[dict[str, dict[str, int]], int]:
+        """How many items have each value of some keys, and how many items were counted.
+
+        Counted are the best 1,000 results of a query; of one without parts, all items that meet its condition.
+        """
+        if query.parts:
+            [answer] = self._search([query.parts], replace(query, k=SORTED, offset=0, sort="score"))
+            return count_hits(answer.hits, keys), len(answer.hits)
+
+        def counted(index: Generation) -> tuple[dict[str, dict[str, int]], int]:
+            index.check(query.where)
+            return index.catalogue.facets(keys, query.where), index.catalogue.count(query.where)
+
+        return self._generations.read(counted)
+
+    def signatures(self, ids: Sequence[str]) -> _List[str | None]:
+        """By which near-duplicates of items' images are told; None for items without an image."""
+        return self._generations.read(lambda index: index.signatures.of(ids))
+
     def count(self, *, where: str | None = None, modality: str | None = None) -> int:
         """How many items there are, or how many meet a condition."""
         return self._generations.read(lambda index: index.index.count(where=where, modality=modality))
@@ -198,10 +235,29 @@ class Searcher:
             index.keys.note(key for item in items for key in item.metadata)
         return done
 
-    def remove(self, ids: Sequence[str]) -> int:
-        """Remove items; ids that are not there are passed over. Returns how many were there."""
+    def edit(self, id: str, *, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> int:
+        """Change an item's text, which is embedded anew, and metadata (None removes a key); all its entries agree then.
+
+        Returns:
+            How many entries were changed; none if there is no such item.
+        """
         with self._generations.writing() as index:
-            return index.writer.remove(ids)
+            done = index.writer.edit(index.catalogue.entries_of([id]), text, metadata or {})
+            index.keys.note(metadata or ())
+        return done
+
+    def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
+        """Remove items; ids that are not there are passed over.
+
+        Args:
+            ids: of entries.
+            whole: whether all entries of their items go with them.
+
+        Returns:
+            How many entries were removed.
+        """
+        with self._generations.writing() as index:
+            return index.writer.remove(index.catalogue.entries_of(ids) if whole else ids)
 
     def info(self) -> dict[str, Any]:
         """What the index is: modalities are counted now, classes and splits were counted when it was built."""
@@ -222,6 +278,10 @@ class Searcher:
     def projection(self) -> _List[dict[str, Any]] | None:
         """Where the items stood in two dimensions when the index was built; those removed since are left out."""
         return self._generations.read(lambda index: living_points(index.folder, index.index))
+
+    def map(self) -> Projection | None:
+        """Where every item stands in two dimensions, each once, with its label of today; new ones among their kind."""
+        return self._generations.read(lambda index: item_map(index.folder, index.index, index.catalogue))
 
     def backup(self, target: str | Path) -> Path:
         """Write the index into one file, as it is at one moment; `diptych.search.restore_backup` makes one of it."""

@@ -1,27 +1,23 @@
-"""The spaces of an index's vectors: how a query asks in one, which models have one, and their layout in two dimensions.
+"""The spaces of an index's vectors: how a query asks in one, and which models have one.
 
 A vector of a model with two spaces is both parts side by side, scaled to length 1. A part has the same length in all
 vectors, so a query with zeros in the columns of the other space ranks exactly as the one space alone would. Its score
 is the cosine in that space times the part's length, and is divided by it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import permutations
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from diptych._core.arrays import Booleans, Features, Floats, Singles
+from diptych._core.arrays import Booleans, Features, Singles
 from diptych._core.errors import ConfigError
-from diptych._core.files import atomic_file, checked_fields, interpreting, read_json, write_json
-from diptych._core.seeding import generator
+from diptych._core.files import checked_fields
 from diptych.data import Dataset, Partition
-from diptych.index import Index
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
-from diptych.search.index_folder import REBUILD
 
 _TOLERANCE, _FIRST_ITEMS, _ITEMS = 1e-4, 64, 8
 
@@ -185,114 +181,3 @@ def compares_embeddings(model: Method, query: str, gallery: str, asked: Features
     compared = model.represent(query, gallery, asked, kept, purpose)
     plain = model.embed(query, asked, purpose), model.embed(gallery, kept, purpose)
     return all(np.array_equal(a, b) for a, b in zip(compared, plain, strict=True))
-
-
-ProjectionChoice = Literal["auto", "tsne", "pca", "none"]
-MOST_FOR_TSNE, MOST_POINTS = 25_000, 50_000
-_PCA_FIRST, _PERPLEXITY, _PAGE = 50, 30.0, 2_000
-
-
-@dataclass(frozen=True)
-class Projection:
-    """Positions of items.
-
-    Attributes:
-        method: "tsne" or "pca".
-        ids: which items.
-        modalities: of each.
-        labels: of each: a class, several, or None.
-        positions: one row of two numbers each, between -1 and 1.
-    """
-
-    method: str
-    ids: Sequence[str]
-    modalities: Sequence[str]
-    labels: Sequence[Any]
-    positions: Singles
-
-
-def project(index: Index, choice: ProjectionChoice = "auto", *, seed: int = 0) -> Projection | None:
-    """Lay out the items of an index.
-
-    t-SNE (van der Maaten and Hinton, JMLR 2008) on the first 50 principal components for up to 25,000 items, the first
-    two components themselves for more; of more than 50,000 items so many are drawn. The same index gives the same
-    layout.
-    """
-    ids = index.list_ids(limit=max(1, index.count()))
-    if choice == "none" or len(ids) < 3:
-        return None
-    if len(ids) > MOST_POINTS:
-        chosen = generator(seed, "projection").choice(len(ids), MOST_POINTS, replace=False)
-        ids = [ids[place] for place in np.sort(chosen)]
-    items = [item for start in range(0, len(ids), _PAGE) for item in index.get(ids[start : start + _PAGE])]
-    present = [item for item in items if item is not None]
-    vectors = np.stack([item.vector for item in present])
-    method = choice if choice != "auto" else "tsne" if len(present) <= MOST_FOR_TSNE else "pca"
-    return Projection(
-        method,
-        [item.id for item in present],
-        [item.modality for item in present],
-        [item.metadata.get("label") for item in present],
-        _fitted_to_sheet(_tsne(vectors, seed) if method == "tsne" else _principal(vectors, 2)),
-    )
-
-
-def write_projection(projection: Projection, folder: Path) -> None:
-    """Keep it as `projection.npy` and `projection.json`."""
-    with atomic_file(folder / "projection.npy") as temporary, temporary.open("wb") as file:
-        np.save(file, projection.positions, allow_pickle=False)
-    columns = {"ids": projection.ids, "modalities": projection.modalities, "labels": projection.labels}
-    write_json(folder / "projection.json", {"method": projection.method} | columns)
-
-
-def read_projection(folder: Path) -> Projection | None:
-    """Read it again, if there is one."""
-    if not (folder / "projection.json").exists():
-        return None
-    with interpreting(folder / "projection.json", REBUILD):
-        with (folder / "projection.npy").open("rb") as file:
-            positions = np.load(file, allow_pickle=False)
-        known = Projection(**read_json(folder / "projection.json"), positions=positions)
-        columns = (known.ids, known.modalities, known.labels, positions)
-        if len({len(column) for column in columns}) > 1 or positions.shape[1:] != (2,):
-            raise ValueError("the columns differ in length")
-        return known
-
-
-def living_points(folder: Path, index: Index) -> list[dict[str, Any]] | None:
-    """Where the entries stood when the index was built, without those removed since; None if it has no layout."""
-    known = read_projection(folder)
-    if known is None:
-        return None
-    living = set(index.list_ids(limit=max(1, index.count())))
-    columns = zip(known.ids, known.modalities, known.labels, known.positions.tolist(), strict=True)
-    return [
-        {"id": id, "modality": modality, "label": label, "x": x, "y": y}
-        for id, modality, label, (x, y) in columns
-        if id in living
-    ]
-
-
-def _principal(vectors: Singles, count: int) -> Floats:
-    """The first principal components, each with the sign that makes its largest entry positive."""
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    leading = axes[:, ::-1][:, :count]
-    signs = np.sign(leading[np.argmax(np.abs(leading), axis=0), np.arange(leading.shape[1])])
-    found = centred @ (leading * np.where(signs == 0, 1.0, signs))
-    return np.pad(found, ((0, 0), (0, max(0, 2 - found.shape[1]))))
-
-
-def _tsne(vectors: Singles, seed: int) -> Floats:
-    from sklearn.manifold import TSNE  # slow to import, and only building needs it
-
-    reduced = _principal(vectors, _PCA_FIRST)
-    start = reduced[:, :2] / (np.std(reduced[:, 0]) or 1.0) * 1e-4
-    perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)
-    layout = TSNE(2, perplexity=perplexity, init=start.astype(np.float32), random_state=seed, n_jobs=1)
-    return np.asarray(layout.fit_transform(reduced.astype(np.float32)), dtype=np.float64)
-
-
-def _fitted_to_sheet(positions: Floats) -> Singles:
-    centred = positions - (positions.max(axis=0) + positions.min(axis=0)) / 2
-    return np.asarray(centred / (np.abs(centred).max() or 1.0), dtype=np.float32)

@@ -107,6 +107,49 @@ class IndexWriter:
             _log.warning("The images of removed items could not be deleted: %s", error)
         return done
 
+    def describe(self, about: Mapping[str, Mapping[str, Any]]) -> int:
+        """Give entries other metadata; contents, vectors and images stay. Entries that are not there are passed over.
+
+        Args:
+            about: the metadata of each entry, by its id.
+        """
+        found = [item for item in self.index.get(list(about)) if item is not None]
+        if not found:
+            return 0
+        ids = [item.id for item in found]
+        known = []
+        for item in found:
+            checked = dict(_checked(NewItem(item.id, "text", "", about[item.id])))
+            known.append(checked | {key: item.metadata[key] for key in RESERVED if key in item.metadata})
+        self.store.put((), map(Change, ids))
+        vectors, modalities = [item.vector for item in found], [item.modality for item in found]
+        done = self.index.update(ids, vectors, modality=modalities, metadata=known, embedder=self.embedder)
+        self._match_texts(ids)
+        return done
+
+    def edit(self, ids: Sequence[str], text: str | None, changes: Mapping[str, Any]) -> int:
+        """Change what is known of a document, and its text.
+
+        Args:
+            ids: of the document's entries; the text is that of the first of them that is one.
+            text: the new text, which is embedded; None leaves it.
+            changes: metadata by key; None removes a key.
+        """
+        found = [item for item in self.index.get(ids) if item is not None]
+        known = {item.id: {key: value for key, value in item.metadata.items() if key not in RESERVED} for item in found}
+        for about in known.values():
+            about.update(changes)
+            for key in [key for key, value in about.items() if value is None]:
+                del about[key]
+        if text is not None:
+            texts = [item.id for item in found if item.modality == self.raw.modality_of("text")]
+            if texts:
+                about = {key: value for key, value in known.pop(texts[0]).items() if key != "text"}
+                self.add([NewItem(texts[0], "text", text, about)], replace=True)
+            for about in known.values():
+                about["text"] = shown_text(text)
+        return self.describe(known) + (1 if text is not None and len(known) < len(found) else 0)
+
     def _embedded(self, entries: Sequence["_Entry"]) -> Sequence["_Entry"]:
         """The entries with their vectors, and without the pixels these were made of."""
         for modality in dict.fromkeys(entry.modality for entry in entries):

@@ -44,7 +44,7 @@ def create_app(searcher: SearchBackend, settings: ServingSettings | None = None)
         lifespan=lifespan,
     )
     app.state.service, app.state.settings, app.state.metrics = service, settings, metrics
-    app.state.keys, app.state.projection = keys, None
+    app.state.keys, app.state.projection, app.state.map = keys, None, None
     app.state.audit = AuditLog(None if settings.audit_log is None else Path(settings.audit_log))
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     for router in ROUTERS:

@@ -12,7 +12,9 @@ from diptych.serving.schemas import (
     LONGEST_ID,
     AddRequest,
     ErrorBody,
+    FacetsRequest,
     ItemBody,
+    ItemChange,
     ItemForm,
     SearchForm,
     SearchRequest,
@@ -21,16 +23,14 @@ from diptych.serving.schemas import (
 from diptych.serving.service import SearchService
 from diptych.serving.settings import ServingSettings
 
-_BODIES = (SearchRequest, UploadRequest, SearchForm, AddRequest, ItemBody, ItemForm)
+_BODIES = (SearchRequest, UploadRequest, SearchForm, FacetsRequest, AddRequest, ItemBody, ItemChange, ItemForm)
 _PLACE = "#/components/schemas/{model}"
 
 
-def body_of(json: type[BaseModel], form: type[BaseModel]) -> dict[str, Any]:
-    """Say of a route that its body is JSON or a form."""
-    content = {
-        "application/json": {"schema": {"$ref": _PLACE.format(model=json.__name__)}},
-        "multipart/form-data": {"schema": {"$ref": _PLACE.format(model=form.__name__)}},
-    }
+def body_of(json: type[BaseModel], form: type[BaseModel] | None = None) -> dict[str, Any]:
+    """Say of a route that its body is JSON, or a form."""
+    bodies = {"application/json": json} | ({} if form is None else {"multipart/form-data": form})
+    content = {kind: {"schema": {"$ref": _PLACE.format(model=body.__name__)}} for kind, body in bodies.items()}
     return {"requestBody": {"required": True, "content": content}}
 
 

@@ -1,7 +1,7 @@
 """From the body of a request, JSON or a form with images, to what the search service understands."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -18,6 +18,7 @@ from diptych.serving.errors import Problem
 from diptych.serving.schemas import (
     MOST_PARTS,
     AddRequest,
+    FacetsRequest,
     ImagePart,
     ItemBody,
     ItemList,
@@ -41,8 +42,8 @@ _MOST_VALUES = 200_000
 """Of a JSON body: so many are read in a few hundredths of a second."""
 
 
-async def query_in(request: Request, settings: ServingSettings) -> Query:
-    """The query that a search request carries."""
+async def query_in(request: Request, settings: ServingSettings) -> tuple[Query, Options]:
+    """The query that a search request carries, and its options as they were given."""
     if _is_form(request):
         async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_json_bytes) as form:
             more = await _valid(_field(form, "query").encode(), UploadRequest)
@@ -51,20 +52,25 @@ async def query_in(request: Request, settings: ServingSettings) -> Query:
             raise Problem(422, "invalid", "image: the form holds no image.")
         weights = [*more.weights, *[1.0] * (len(images) - len(more.weights))]
         shown = [QueryPart("image", data, weight) for data, weight in zip(images, weights, strict=False)]
-        return query_of((*shown, *map(_part, more.parts)), more, settings)
+        return query_of((*shown, *map(_part, more.parts)), more, settings), more
     query = await json_body(request, SearchRequest)
-    return query_of(tuple(map(_part, query.parts)), query, settings)
+    return query_of(tuple(map(_part, query.parts)), query, settings), query
+
+
+def facets_query(body: FacetsRequest, settings: ServingSettings) -> Query:
+    """The query whose results are counted."""
+    return query_of(tuple(map(_part, body.parts)), body, settings)
 
 
 async def items_in(request: Request, settings: ServingSettings) -> tuple[list[NewItem], bool]:
     """The items that a request adds, and whether they may replace others."""
     if _is_form(request):
         body, image = await _item_form(request, settings, NewItemBody)
-        _check_metadata(body.id, body.metadata, settings)
+        check_metadata(body.id, body.metadata, settings)
         return [NewItem(body.id, "image", image, body.metadata)], False
     query = await json_body(request, AddRequest)
     for one in query.items:
-        _check_metadata(one.id, one.metadata, settings)
+        check_metadata(one.id, one.metadata, settings)
     return [_item(body.id, body) for body in query.items], query.replace
 
 
@@ -76,10 +82,10 @@ async def item_in(request: Request, id: str, settings: ServingSettings) -> NewIt
         raise Problem(422, "invalid", f"{error}.") from None
     if _is_form(request):
         body, image = await _item_form(request, settings, ItemBody)
-        _check_metadata(id, body.metadata, settings)
+        check_metadata(id, body.metadata, settings)
         return NewItem(id, "image", image, body.metadata)
     content = await json_body(request, ItemBody)
-    _check_metadata(id, content.metadata, settings)
+    check_metadata(id, content.metadata, settings)
     return _item(id, content)
 
 
@@ -108,7 +114,8 @@ def _parsed(body: bytes, kind: type[Body]) -> Body:
     return kind.model_validate_json(body)
 
 
-def _check_metadata(id: str, metadata: Mapping[str, Any], settings: ServingSettings) -> None:
+def check_metadata(id: str, metadata: Mapping[str, Any], settings: ServingSettings) -> None:
+    """Refuse metadata that are too long."""
     size = len(to_json(metadata))
     if size > settings.max_metadata_bytes:
         sentence = f"metadata: that of item {id[:200]!r} has {size:,} bytes as JSON; at most "
@@ -131,6 +138,7 @@ def query_of(parts: tuple[QueryPart, ...], options: Options, settings: ServingSe
         options.purpose,
         options.mode,
         options.correct,
+        options.sort,
     )
 
 
@@ -211,9 +219,9 @@ _ABOUT = tuple(field.name for field in fields(Answer) if field.name != "hits")
 _WHY = tuple(field.name for field in fields(Why))
 
 
-def answer_response(answer: Answer) -> Response:
+def answer_response(answer: Answer, signatures: Sequence[str | None] | None = None) -> Response:
     """Results in the shape of a `SearchAnswer`, written straight as JSON: there is nothing in them to be checked."""
-    hits = [
+    hits: list[dict[str, Any]] = [
         {
             "id": hit.id,
             "modality": hit.modality,
@@ -227,6 +235,8 @@ def answer_response(answer: Answer) -> Response:
         }
         for hit in answer.hits
     ]
+    for hit, signature in zip(hits, signatures or (), strict=False):
+        hit["signature"] = signature
     return Response(to_json({"hits": hits} | _named(answer, _ABOUT)), media_type="application/json")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field
 
 from diptych.methods.purposes import Purpose
-from diptych.search import Mode
+from diptych.search import Mode, Sort
 
 MOST_PARTS, MOST_RESULTS, DEEPEST_OFFSET, MOST_ITEMS = 16, 1_000, 100_000, 256
 LONGEST_TEXT, LONGEST_WHERE, LONGEST_ID = 10_000, 20_000, 1_024
@@ -109,12 +109,25 @@ class Options(Strict):
     correct: Annotated[
         bool, Field(description="Answer for the corrected words where no text holds the words as typed.")
     ] = True
+    sort: Annotated[
+        Sort, Field(description="By name, or by date, newest first: the best 1,000 results in that order.")
+    ] = "score"
+    signatures: Annotated[
+        bool, Field(description="Send with every result the signature by which near-duplicates are told.")
+    ] = False
 
 
 class SearchRequest(Options):
     """A query: texts, images and items, each with a weight, summed."""
 
     parts: Annotated[list[Part], Field(min_length=1, max_length=MOST_PARTS)]
+
+
+class FacetsRequest(Options):
+    """A query whose results are counted; without parts, all items that meet the condition are."""
+
+    parts: Annotated[list[Part], Field(max_length=MOST_PARTS)] = []
+    keys: Annotated[list[str], Field(min_length=1, max_length=4, description="label, split")] = ["label"]
 
 
 class UploadRequest(Options):
@@ -140,6 +153,13 @@ class ItemBody(Strict):
     text: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TEXT)] = None
     data: Annotated[Base64Bytes | None, Field(description="An image's file in base64.")] = None
     metadata: dict[str, Any] = {}
+
+
+class ItemChange(Strict):
+    """What to change of an item."""
+
+    text: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TEXT)] = None
+    metadata: Annotated[dict[str, Any], Field(description="By key; null removes a key.")] = {}
 
 
 class NewItemBody(ItemBody):
@@ -193,6 +213,10 @@ class HitOut(ItemOut):
     score: Annotated[float, Field(description="How well it fits the query; results are ordered by it.")]
     probability: Annotated[float | None, Field(description="That it belongs to the query; null if not calibrated.")]
     why: WhyOut
+    signature: Annotated[
+        str | None,
+        Field(description="16 hexadecimal digits of a difference hash and 24 of mean colours; null if not asked for."),
+    ] = None
 
 
 class SearchAnswer(BaseModel):
@@ -239,38 +263,6 @@ class Changed(BaseModel):
     """How many items were changed."""
 
     count: int
-
-
-class Projection(BaseModel):
-    """The space in two dimensions, column by column."""
-
-    ids: list[str]
-    modalities: list[str]
-    labels: list[str | None]
-    x: list[float]
-    y: list[float]
-    total: Annotated[int, Field(description="Items placed; fewer are sent where there are very many.")]
-
-
-class Limits(BaseModel):
-    """What this server reads and allows."""
-
-    writes: bool
-    key_needed: bool
-    max_upload_bytes: int
-    max_pixels: int
-    max_results: int
-
-
-class Info(BaseModel):
-    """What is served, as far as it is known."""
-
-    model_config = ConfigDict(extra="allow")
-
-    purposes: Annotated[
-        list[str], Field(description="What a query may look for; empty where the index has a single space.")
-    ] = []
-    limits: Limits
 
 
 class Condition(BaseModel):

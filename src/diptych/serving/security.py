@@ -132,6 +132,13 @@ class Keys:
         """Whether reading needs a key."""
         return not self._public
 
+    def role(self, given: str | None) -> Role | None:
+        """What a key allows; None without one, or for one that nobody has."""
+        if given is None:
+            return None
+        digest = hashlib.sha256(given.encode("latin-1", "replace")).hexdigest()
+        return next((key.role for key in self._keys() if hmac.compare_digest(digest, key.digest)), None)
+
     def check_read(self, given: str | None, client: str = "unknown") -> None:
         """Refuse a reader who has no key; where reading is free, a wrong key is still told."""
         if given is None:

@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, DiptychError
-from diptych.search import Answer, Hit, NewItem, Query
+from diptych.search import Answer, Hit, NewItem, Projection, Query, Sort
 from diptych.serving.batching import Batcher
 from diptych.serving.errors import Problem, busy
 from diptych.serving.metrics import Metrics
@@ -50,11 +50,25 @@ class SearchBackend(Protocol):
     ) -> list_[Hit]:
         """Entries in the order of their ids."""
 
+    def browse(
+        self, *, where: str | None = None, sort: Sort = "name", offset: int = 0, k: int = 100
+    ) -> tuple[list_[Hit], int]:
+        """Items without a query, each once, and how many there are."""
+
+    def facets(self, query: Query, keys: Sequence[str]) -> tuple[dict[str, dict[str, int]], int]:
+        """How many results have each value of some keys, and how many were counted."""
+
+    def signatures(self, ids: Sequence[str]) -> list_[str | None]:
+        """By which near-duplicates are told."""
+
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
         """Add items, all or none."""
 
-    def remove(self, ids: Sequence[str]) -> int:
-        """Remove items; returns how many were there."""
+    def edit(self, id: str, *, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> int:
+        """Change an item's text and metadata; returns how many entries were changed."""
+
+    def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
+        """Remove entries, or the whole items that they are of; returns how many entries were there."""
 
     def info(self) -> dict[str, Any]:
         """What the index holds."""
@@ -67,6 +81,9 @@ class SearchBackend(Protocol):
 
     def projection(self) -> list_[dict[str, Any]] | None:
         """The positions of the entries in two dimensions."""
+
+    def map(self) -> Projection | None:
+        """The positions of the items, each once."""
 
     def backup(self, target: str | Path) -> Path:
         """Write the index into one file."""
@@ -109,7 +126,7 @@ class SearchService:
         """The answer to a query, found together with those of others."""
         if any(isinstance(part.value, bytes) for part in query.parts):
             return await self._image_lane.ask(query)
-        slow = query.where is not None or query.offset > _FAR_DOWN
+        slow = query.where is not None or query.offset > _FAR_DOWN or query.sort != "score"
         return await (self._slow_lane if slow else self._word_lane).ask(query)
 
     async def suggest(self, prefix: str, limit: int) -> list[str]:
@@ -160,9 +177,15 @@ class SearchService:
         self._changed("replaced" if replace else "added", count)
         return count
 
-    async def remove(self, ids: Sequence[str]) -> int:
-        """Remove items."""
-        count = await self._in(self._images, partial(self._searcher.remove, ids))
+    async def edit(self, id: str, text: str | None, metadata: Mapping[str, Any]) -> int:
+        """Change an item's text and metadata."""
+        count = await self._in(self._images, partial(self._searcher.edit, id, text=text, metadata=metadata))
+        self._changed("replaced", count)
+        return count
+
+    async def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
+        """Remove entries, or the whole items that they are of."""
+        count = await self._in(self._images, partial(self._searcher.remove, ids, whole=whole))
         self._changed("removed", count)
         return count
 

@@ -10,13 +10,14 @@ from diptych._core.errors import DataError
 from diptych.media import content_type
 from diptych.serving.errors import Problem, not_found
 from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
-from diptych.serving.requests import item_in, item_list, item_out, items_in
+from diptych.serving.requests import check_metadata, item_in, item_list, item_out, items_in, json_body
 from diptych.serving.schemas import (
     LONGEST_ID,
     AddRequest,
     Changed,
     Into,
     ItemBody,
+    ItemChange,
     ItemForm,
     ItemList,
     ItemOut,
@@ -89,11 +90,29 @@ async def put_item(id: ItemId, request: Request) -> Changed:
         return Changed(count=await service_of(request).add([item], replace=True))
 
 
+@router.patch(
+    "/{id:path}", responses=errors(403, 404, body=True), dependencies=_writes, openapi_extra=body_of(ItemChange)
+)
+async def change_item(id: ItemId, request: Request) -> Changed:
+    """Change an item's text and what is known of it, in all its entries."""
+    body = await json_body(request, ItemChange)
+    check_metadata(id, body.metadata, settings_of(request))
+    async with audit_of(request).noting(request, "change", [id]):
+        count = await service_of(request).edit(id, body.text, body.metadata)
+    if not count:
+        raise not_found(id)
+    return Changed(count=count)
+
+
 @router.delete("/{id:path}", responses=errors(403, 404), dependencies=_writes)
-async def delete_item(id: ItemId, request: Request) -> Changed:
-    """Delete an item."""
+async def delete_item(
+    id: ItemId,
+    request: Request,
+    whole: Annotated[bool, Query(description="Delete the other entries of its item as well.")] = False,
+) -> Changed:
+    """Delete an entry, or the whole item that it is of."""
     async with audit_of(request).noting(request, "remove", [id]):
-        count = await service_of(request).remove([id])
+        count = await service_of(request).remove([id], whole=whole)
     if not count:
         raise not_found(id)
     return Changed(count=count)

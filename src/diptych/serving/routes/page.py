@@ -2,20 +2,61 @@
 
 import gzip
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Annotated, Literal
 
+import numpy as np
 from fastapi import APIRouter, FastAPI, Request
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from diptych.serving.errors import Problem
 from diptych.serving.openapi import errors, service_of, settings_of
-from diptych.serving.schemas import Info, Limits, Projection
-from diptych.serving.security import MAY_READ, keys_of
+from diptych.serving.security import MAY_READ, key_in, keys_of
 from diptych.serving.service import SearchBackend
 
 router = APIRouter(prefix="/v1", tags=["explore"], dependencies=[MAY_READ])
 _MOST_POINTS = 20_000
+_BYTES = "application/octet-stream"
+_NO_LABEL = 65_535
+
+
+class Projection(BaseModel):
+    """The space in two dimensions, column by column."""
+
+    ids: list[str]
+    modalities: list[str]
+    labels: list[str | None]
+    x: list[float]
+    y: list[float]
+    total: Annotated[int, Field(description="Items placed; fewer are sent where there are very many.")]
+
+
+class Limits(BaseModel):
+    """What this server reads and allows."""
+
+    writes: bool
+    key_needed: bool
+    role: Annotated[
+        Literal["none", "read", "write", "admin"], Field(description="What the key that was sent allows.")
+    ] = "none"
+    max_upload_bytes: int
+    max_pixels: int
+    max_results: int
+
+
+class Info(BaseModel):
+    """What is served, as far as it is known."""
+
+    model_config = ConfigDict(extra="allow")
+
+    purposes: Annotated[
+        list[str], Field(description="What a query may look for; empty where the index has a single space.")
+    ] = []
+    limits: Limits
 
 
 @router.get("/info", responses=errors())
@@ -28,6 +69,7 @@ async def info(request: Request) -> Info:
         max_upload_bytes=settings.max_upload_bytes,
         max_pixels=settings.max_pixels,
         max_results=settings.max_results,
+        role=keys.role(key_in(request)) or "none",
     )
     return Info(**{**await service_of(request).info(), "limits": limits})
 
@@ -45,6 +87,52 @@ async def projection(request: Request) -> Response:
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(kept[1], media_type="application/json", headers={"Content-Encoding": "gzip"})
     return Response(gzip.decompress(kept[1]), media_type="application/json")
+
+
+@router.get(
+    "/map",
+    responses=errors(404) | {200: {"content": {_BYTES: {"schema": {"type": "string", "format": "binary"}}}}},
+    response_class=Response,
+)
+async def item_map(request: Request) -> Response:
+    """All items in two dimensions, each once, as columns of bytes.
+
+    Four bytes say how long the JSON after them is, all numbers being little-endian: `count`, the names of the `labels`,
+    and the `ids`. Blanks fill it up to a multiple of four bytes. Then follow as many single-precision numbers for x, as
+    many for y, and 16-bit codes of the labels, 65535 for none.
+    """
+    service, kept = service_of(request), request.app.state.map
+    if kept is None or kept[0] != service.version:
+        kept = service.version, await service.read(_packed_map, slow=True)
+        request.app.state.map = kept
+    if kept[1] is None:
+        raise Problem(404, "no_projection", "this index was made without a projection.")
+    mark = f'"{hashlib.blake2b(kept[1], digest_size=12).hexdigest()}"'
+    headers = {"ETag": mark, "Cache-Control": "private, no-cache"}
+    if request.headers.get("if-none-match") == mark:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(kept[1], media_type=_BYTES, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(gzip.decompress(kept[1]), media_type=_BYTES, headers=headers)
+
+
+def _packed_map(searcher: SearchBackend) -> bytes | None:
+    drawn = searcher.map()
+    if drawn is None:
+        return None
+    shown = [_label(label) for label in drawn.labels]
+    counts = Counter(label for label in shown if label is not None)
+    names = [name for name, _ in counts.most_common(_NO_LABEL)]
+    codes = {name: code for code, name in enumerate(names)}
+    head = to_json({"count": len(drawn.ids), "labels": names, "ids": list(drawn.ids)})
+    head += b" " * (-len(head) % 4)
+    columns = [
+        np.asarray(drawn.positions[:, 0], "<f4"),
+        np.asarray(drawn.positions[:, 1], "<f4"),
+        np.array([_NO_LABEL if label is None else codes.get(label, _NO_LABEL) for label in shown], "<u2"),
+    ]
+    whole = len(head).to_bytes(4, "little") + head + b"".join(column.tobytes() for column in columns)
+    return gzip.compress(whole, 5)
 
 
 def _packed_projection(searcher: SearchBackend) -> bytes | None:
@@ -75,6 +163,7 @@ _TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "json": "application/json",
 }
 
 

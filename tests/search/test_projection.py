@@ -5,8 +5,8 @@ import pytest
 
 from diptych._core.seeding import generator
 from diptych.index import EmbedderId, Identity, create_index
-from diptych.search import spaces as module
-from diptych.search.spaces import project, read_projection, write_projection
+from diptych.search import projection as module
+from diptych.search.projection import living_projection, project, read_projection, write_projection
 
 
 @pytest.fixture
@@ -36,13 +36,29 @@ def test_clusters_stay_apart_and_the_picture_is_the_same_again(index, method, tm
     np.testing.assert_array_equal(kept.positions, made.positions)
 
 
-def test_size_decides(index, monkeypatch) -> None:
-    assert project(index).method == "tsne"
+def test_of_many_items_landmarks_are_laid_out_and_the_others_placed_among_them(index, monkeypatch) -> None:
     monkeypatch.setattr(module, "MOST_FOR_TSNE", 50)
-    monkeypatch.setattr(module, "MOST_POINTS", 55)
+    monkeypatch.setattr(module, "LANDMARKS", 30)
     many = project(index)
-    assert many.method == "pca" and len(many.ids) == len(set(many.ids)) == 55
+    assert many.method == "tsne" and len(many.ids) == len(set(many.ids)) == 60
+    codes = np.array([int(label) for label in many.labels])
+    centres = np.stack([many.positions[codes == code].mean(axis=0) for code in range(3)])
+    nearest = np.linalg.norm(many.positions[:, None] - centres[None], axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest, codes)
     assert project(index, "none") is None
+
+
+def test_new_items_are_placed_among_their_kind_and_nothing_else_moves(index, tmp_path) -> None:
+    made = project(index)
+    write_projection(made, tmp_path)
+    index.delete(["x00"])
+    index.add(["new"], np.array([[0, 5, 0, 0, 1.0]]), modality="a", metadata=[{"label": "1"}])
+    now = living_projection(tmp_path, index)
+    assert "x00" not in now.ids and now.ids[-1] == "new" and now.labels[-1] == "1"
+    np.testing.assert_array_equal(now.positions[:-1], made.positions[1:])
+    mine = np.array([label == "1" for label in made.labels])
+    low, high = made.positions[mine].min(axis=0), made.positions[mine].max(axis=0)
+    assert (low <= now.positions[-1]).all() and (now.positions[-1] <= high).all()
 
 
 def test_principal_components_are_those_of_sklearn(index) -> None:
