@@ -6,8 +6,8 @@ import pytest
 from diptych._core.errors import ConfigError
 from diptych.data import Dataset
 from diptych.search import NewItem, Query, QueryPart, Searcher, build_index
-from diptych.search.catalogue import sorted_hits
-from diptych.search.signatures import are_near, signature
+from diptych.search.browse.catalogue import sorted_hits
+from diptych.search.browse.signatures import are_near, signature
 from search.gallery import picture, png
 
 

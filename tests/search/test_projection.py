@@ -5,8 +5,8 @@ import pytest
 
 from diptych._core.seeding import generator
 from diptych.index import EmbedderId, Identity, create_index
-from diptych.search import projection as module
-from diptych.search.projection import living_projection, project, read_projection, write_projection
+from diptych.search.browse import projection as module
+from diptych.search.browse.projection import living_projection, project, read_projection, write_projection
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from diptych.index import EmbedderId, Identity, Index
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.parallel import embed_blocks_by
 from diptych.methods.purposes import Purpose
+from diptych.search.browse.projection import ProjectionChoice, project, write_projection
 from diptych.search.calibration import Calibration, write_calibration
 from diptych.search.calibrator import calibrate
 from diptych.search.entries import describe_dataset, describe_items, entry_id, media_names
@@ -36,7 +37,6 @@ from diptych.search.index_folder import (
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.listing import Lister
 from diptych.search.media_store import ImageImporter, MediaStore, image_importer
-from diptych.search.projection import ProjectionChoice, project, write_projection
 from diptych.search.rank_learning import DocumentLearner
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces, check_indexable

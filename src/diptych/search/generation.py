@@ -13,8 +13,9 @@ from diptych.index import EmbedderId
 from diptych.media import THUMBNAIL_TYPE, content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
+from diptych.search.browse.catalogue import Catalogue
+from diptych.search.browse.signatures import Signatures
 from diptych.search.calibration import read_calibration
-from diptych.search.catalogue import Catalogue
 from diptych.search.entries import DocumentCount, MetadataKeys
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
@@ -30,7 +31,6 @@ from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore, Originals, StoredImage
 from diptych.search.query import MODES, SORTS
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
-from diptych.search.signatures import Signatures
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester, Texts, TextsPlan, open_texts
 from diptych.search.writer import IndexWriter
