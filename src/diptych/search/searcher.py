@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 from diptych._core.errors import DiptychError
 from diptych.index import ItemLimits
@@ -19,7 +19,6 @@ from diptych.search.hits import Answer, Hit, plain_hits
 from diptych.search.query import ImageSource, Mode, Query, QueryPart, Sort, query_parts
 from diptych.search.writer import NewItem
 
-T = TypeVar("T")
 _List = list
 """`Searcher.list` hides the name inside the class."""
 
@@ -247,15 +246,7 @@ class Searcher:
         return done
 
     def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
-        """Remove items; ids that are not there are passed over.
-
-        Args:
-            ids: of entries.
-            whole: whether all entries of their items go with them.
-
-        Returns:
-            How many entries were removed.
-        """
+        """Remove entries, or the whole items that they are of; ids that are not there are passed over."""
         with self._generations.writing() as index:
             return index.writer.remove(index.catalogue.entries_of(ids) if whole else ids)
 
