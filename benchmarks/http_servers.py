@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from diptych.index import EmbedderId, Identity, create_index
 from diptych.search.answers import Answerer
-from diptych.search.calibration import Calibration
 from diptych.search.listing import Lister
-from diptych.search.probabilities import ProbabilityMap
+from diptych.search.probability.calibration import Calibration
+from diptych.search.probability.probabilities import ProbabilityMap
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester
 from diptych.serving import create_app

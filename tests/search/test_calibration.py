@@ -13,10 +13,10 @@ from diptych._core.seeding import generator
 from diptych.data import Dataset, Labels
 from diptych.methods import create, save_model
 from diptych.search import Searcher, build_index
-from diptych.search.calibration import read_calibration, write_calibration
-from diptych.search.calibrator import calibrate
-from diptych.search.probabilities import Pairs, ProbabilityMap, Side, draw_pairs, fit_map
-from diptych.search.reliability import reliability
+from diptych.search.probability.calibration import read_calibration, write_calibration
+from diptych.search.probability.calibrator import calibrate
+from diptych.search.probability.probabilities import Pairs, ProbabilityMap, Side, draw_pairs, fit_map
+from diptych.search.probability.reliability import reliability
 
 
 def truth(cosines):

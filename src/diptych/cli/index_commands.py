@@ -204,9 +204,9 @@ def reliability(
 ) -> None:
     """Show how far an index's probabilities are from what was observed on its test items."""
     from diptych._core.rendering import drawing_style, save_drawing
-    from diptych.search.calibration import read_calibration
     from diptych.search.index_folder import CALIBRATION_FILE
-    from diptych.search.reliability import draw_reliability
+    from diptych.search.probability.calibration import read_calibration
+    from diptych.search.probability.reliability import draw_reliability
 
     calibration = read_calibration(index / CALIBRATION_FILE)
     if not any("test" in facts for each in calibration.each() for facts in each.facts.values()):
@@ -225,7 +225,7 @@ def reliability(
 
 
 def _table(calibration: Calibration) -> Table:
-    from diptych.search.reliability import TOP
+    from diptych.search.probability.reliability import TOP
 
     table = Table(
         title="expected calibration error",

@@ -4,12 +4,12 @@ from diptych.media import THUMBNAIL_TYPE
 from diptych.search.backup import backup_index, restore_backup, verify_index
 from diptych.search.browse.projection import Projection
 from diptych.search.build import Built, build_index
-from diptych.search.calibration import Calibration
-from diptych.search.calibrator import calibrate
 from diptych.search.entries import entry_id
 from diptych.search.hits import Answer, Hit, Why
+from diptych.search.probability.calibration import Calibration
+from diptych.search.probability.calibrator import calibrate
+from diptych.search.probability.reliability import reliability
 from diptych.search.query import MODES, SORTS, Mode, Query, QueryPart, Sort
-from diptych.search.reliability import reliability
 from diptych.search.searcher import Searcher
 from diptych.search.writer import NewItem
 

@@ -10,11 +10,11 @@ import numpy as np
 from diptych._core.errors import ConfigError, DiptychError
 from diptych.index import Hits
 from diptych.index.words import matched_words
-from diptych.search.calibration import Calibration
 from diptych.search.documents import DocumentPages, Page
 from diptych.search.entries import MetadataKeys, document_of
 from diptych.search.hits import Answer, Hit, Why, public
 from diptych.search.listing import Lister
+from diptych.search.probability.calibration import Calibration
 from diptych.search.query import Direction, Mode, Query, directions
 from diptych.search.raw_embedder import RawEmbedder
 from diptych.search.texts import Suggester

@@ -19,7 +19,6 @@ from diptych._core.files import atomic_file, atomic_folder, refuse_existing, tem
 from diptych.index import Index
 from diptych.index.registry import restore_index as restore_engine
 from diptych.methods.model_folder import model_problems
-from diptych.search.calibration import read_calibration
 from diptych.search.entries import FILE as KEYS_FILE
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
@@ -32,6 +31,7 @@ from diptych.search.index_folder import (
 )
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.media_store import MediaStore
+from diptych.search.probability.calibration import read_calibration
 from diptych.search.texts import FOLDER as TEXTS_FOLDER
 from diptych.search.texts import TextsPlan
 

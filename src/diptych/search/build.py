@@ -22,8 +22,6 @@ from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.parallel import embed_blocks_by
 from diptych.methods.purposes import Purpose
 from diptych.search.browse.projection import ProjectionChoice, project, write_projection
-from diptych.search.calibration import Calibration, write_calibration
-from diptych.search.calibrator import calibrate
 from diptych.search.entries import describe_dataset, describe_items, entry_id, media_names
 from diptych.search.handover import take_over_changes
 from diptych.search.index_folder import (
@@ -37,7 +35,9 @@ from diptych.search.index_folder import (
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.listing import Lister
 from diptych.search.media_store import ImageImporter, MediaStore, image_importer
-from diptych.search.rank_learning import DocumentLearner
+from diptych.search.probability.calibration import Calibration, write_calibration
+from diptych.search.probability.calibrator import calibrate
+from diptych.search.probability.rank_learning import DocumentLearner
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces, check_indexable
 from diptych.search.texts import FOLDER as TEXTS_FOLDER

@@ -15,7 +15,6 @@ from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
 from diptych.search.browse.catalogue import Catalogue
 from diptych.search.browse.signatures import Signatures
-from diptych.search.calibration import read_calibration
 from diptych.search.entries import DocumentCount, MetadataKeys
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
@@ -29,6 +28,7 @@ from diptych.search.index_folder import (
 from diptych.search.index_folder import FILE as DESCRIPTION
 from diptych.search.listing import Lister
 from diptych.search.media_store import MediaStore, Originals, StoredImage
+from diptych.search.probability.calibration import read_calibration
 from diptych.search.query import MODES, SORTS
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces

@@ -12,10 +12,10 @@ from diptych.methods.purposes import Purpose
 from diptych.search.backup import backup_index
 from diptych.search.browse.catalogue import SORTED, count_hits, in_order
 from diptych.search.browse.projection import Projection, item_map, living_points
-from diptych.search.calibration import Calibration
 from diptych.search.generation import Generation
 from diptych.search.handover import Generations
 from diptych.search.hits import Answer, Hit, plain_hits
+from diptych.search.probability.calibration import Calibration
 from diptych.search.query import ImageSource, Mode, Query, QueryPart, Sort, query_parts
 from diptych.search.writer import NewItem
 

@@ -10,15 +10,23 @@ from diptych._core.arrays import Booleans, Floats
 from diptych._core.progress import Progress, silent
 from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
-from diptych.search.calibration import Calibration, DocumentCalibration
 from diptych.search.documents import USED, DocumentPages, holds_name
 from diptych.search.listing import EVIDENCE, IMAGE, TEXT, UNRELATED_PHRASES, WORDS, Lister, fit_presence, nearness
-from diptych.search.probabilities import Pairs, ProbabilityMap, fit_map
+from diptych.search.probability.calibration import Calibration, DocumentCalibration
+from diptych.search.probability.probabilities import Pairs, ProbabilityMap, fit_map
+from diptych.search.probability.reliability import TOP, reliability
+from diptych.search.probability.simulation import (
+    DocumentLabels,
+    Lists,
+    Simulated,
+    embedded,
+    judge,
+    labels_to_learn_from,
+    simulate,
+)
 from diptych.search.query import MODES, Direction
 from diptych.search.ranking import POOL, Fusion, fusable, gathered, learn_fusion
 from diptych.search.raw_embedder import RawEmbedder
-from diptych.search.reliability import TOP, reliability
-from diptych.search.simulation import DocumentLabels, Lists, Simulated, embedded, judge, labels_to_learn_from, simulate
 
 _QUERIES = 300
 _LEAST_QUERIES = 10

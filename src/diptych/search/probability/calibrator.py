@@ -13,9 +13,9 @@ from diptych._core.seeding import generator
 from diptych.data import SPLITS, Dataset, Labels, Partition
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
-from diptych.search.calibration import Calibration, DocumentCalibration, Relevance, typed
 from diptych.search.listing import Lister
-from diptych.search.probabilities import (
+from diptych.search.probability.calibration import Calibration, DocumentCalibration, Relevance, typed
+from diptych.search.probability.probabilities import (
     CosineLine,
     Pairs,
     ProbabilityMap,
@@ -26,8 +26,8 @@ from diptych.search.probabilities import (
     itself,
     sigmoid,
 )
+from diptych.search.probability.reliability import BestEntries, best_of, judged, judged_best
 from diptych.search.raw_embedder import has_content
-from diptych.search.reliability import BestEntries, best_of, judged, judged_best
 from diptych.search.spaces import IndexSpaces
 
 _MOST_ITEMS = 60_000
