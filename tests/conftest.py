@@ -63,6 +63,13 @@ def gaps_dataset(tmp_path_factory) -> Dataset:
 
 
 @pytest.fixture(scope="session")
+def three_gaps_dataset(tmp_path_factory) -> Dataset:
+    """Three modalities, of which half of the items lack one, and training items without a label."""
+    content = synthetic.with_holes(synthetic.draft(("image", "text", "audio"), seed=6))
+    return synthetic.write(tmp_path_factory.mktemp("data") / "three-gaps", content)
+
+
+@pytest.fixture(scope="session")
 def unjudged_dataset(tmp_path_factory) -> Dataset:
     """No validation split."""
     content = synthetic.draft(seed=4, counts={"train": 120, "val": 0, "test": 60})

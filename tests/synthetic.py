@@ -84,6 +84,20 @@ def with_gaps(base: Draft) -> Draft:
     return replace(base, modalities=modalities, labels=labels)
 
 
+def with_holes(base: Draft) -> Draft:
+    """Every second item lacks one modality in turn, some lack all but one, and every third training item its label."""
+    names = list(base.modalities)
+    numbers = np.arange(len(base.ids))
+    modalities = {}
+    for place, (name, rows) in enumerate(base.modalities.items()):
+        present = (numbers % 2 == 0) | ((numbers // 2) % len(names) != place)
+        present &= (numbers % 20 != 4) | (place == 0)
+        modalities[name] = ModalityRows(rows.kind, rows.values[present], present)
+    hidden = [split == "train" and i % 3 == 0 for i, split in enumerate(base.splits)]
+    labels = [None if hide else label for hide, label in zip(hidden, base.labels, strict=True)]
+    return replace(base, modalities=modalities, labels=labels)
+
+
 def change_test_labels(base: Draft) -> Draft:
     """Give every test item another class; training and validation stay as they are."""
     following = dict(zip(CLASSES, (*CLASSES[1:], CLASSES[0]), strict=True))

@@ -98,6 +98,15 @@ def three_dataset(name, three_dataset, shared_space) -> Dataset:
 
 
 @pytest.fixture
+def three_gaps_dataset(name, three_gaps_dataset, shared_space) -> Dataset:
+    """Three modalities, of which half of the items lack one, and training items without a label."""
+    wanted = ("image", "text", "audio")
+    if name in NEEDS_SHARED_SPACE:
+        return shared_space("three gaps", synthetic.with_holes, modalities=wanted, seed=6)
+    return three_gaps_dataset
+
+
+@pytest.fixture
 def gaps_dataset(name, gaps_dataset, shared_space) -> Dataset:
     """Items that lack a modality, and training items without a label."""
     return shared_space("gaps", synthetic.with_gaps, seed=3) if name in NEEDS_SHARED_SPACE else gaps_dataset

@@ -118,9 +118,19 @@ class TestFit:
             for pair in (("image", "audio"), ("audio", "text")):
                 assert beats_chance(name, method, three_dataset, pair)
         else:
-            with pytest.raises(FitError, match=r"joins 2 modalities and the dataset has 3 \(image, text, audio\)"):
+            message = r"joins 2 modalities and the dataset has 3 \(image, text, audio\); use a method .*cca.*, sm, "
+            with pytest.raises(FitError, match=message):
                 method.fit(three_dataset)
             assert method.fit(three_dataset, modalities=("audio", "image")).modalities == ("audio", "image")
+
+    def test_items_may_lack_some_of_three_modalities(self, name, make, three_gaps_dataset) -> None:
+        if method_class(name).max_modalities is not None:
+            pytest.skip("it joins two modalities")
+        method = make(name).fit(three_gaps_dataset, Protocol(unlabelled="train"))
+        for pair in (("image", "text"), ("image", "audio"), ("audio", "text")):
+            assert beats_chance(name, method, three_gaps_dataset, pair, factor=1.3)
+        for modality in ("image", "text", "audio"):
+            assert np.isfinite(method.embed(modality, rows_of(three_gaps_dataset, modality))).all()
 
     def test_one_modality_is_refused(self, name, make, counts_dataset) -> None:
         with pytest.raises(FitError, match="needs two; the dataset gives 1"):

@@ -282,3 +282,33 @@ def test_a_dataset_describes_itself_in_a_line(arrays) -> None:
     assert repr(Dataset.from_arrays(arrays, LABELS)) == (
         "Dataset('arrays': 40 items; image 5 dense, text 3 dense; 2 classes; 28 train, 4 val, 8 test)"
     )
+
+
+class TestItemsThatLackAModality:
+    def test_a_row_of_nan_alone_is_an_item_that_lacks_it(self) -> None:
+        audio = np.arange(24.0).reshape(8, 3)
+        audio[[1, 5]] = np.nan
+        data = Dataset.from_arrays({"image": np.eye(8), "text": np.eye(8, 4), "audio": audio}, splits="train")
+        assert data.has("audio").tolist() == [True, False, True, True, True, False, True, True]
+        part = data.split("train").having("audio")
+        np.testing.assert_array_equal(part.features("audio"), audio[[0, 2, 3, 4, 6, 7]])
+        assert len(data.split("train").having_two_of("image", "text", "audio")) == 8
+
+    def test_none_in_a_list_of_rows_says_the_same(self, tmp_path) -> None:
+        data = Dataset.from_arrays({"image": np.eye(3), "audio": [[1, 2], None, [3, 4]]}, splits="train")
+        assert data.has("audio").tolist() == [True, False, True]
+        saved = data.save(tmp_path / "saved")
+        assert saved.has("audio").tolist() == [True, False, True] and saved.fingerprint == data.fingerprint
+
+    def test_some_nan_is_an_error(self) -> None:
+        audio = np.array([[1.0, 2.0], [np.nan, np.nan], [3.0, np.nan]])
+        with pytest.raises(DataError, match=r"column 1 of 'audio' is nan"):
+            Dataset.from_arrays({"image": np.eye(3), "audio": audio})
+
+    def test_an_item_without_any_modality_is_refused(self) -> None:
+        rows = np.eye(3)
+        rows[1] = np.nan
+        with pytest.raises(DataError, match=r"row 1 \(item '1'\) has none of image, audio; give it one, or leave"):
+            Dataset.from_arrays({"image": rows, "audio": rows})
+        with pytest.raises(DataError, match="pair 1 names no row at all; leave it out"):
+            Dataset.from_arrays({"image": np.eye(3), "audio": np.eye(3)}, pairs=[(0, 0), (-1, -1), (2, 2)])

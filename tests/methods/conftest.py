@@ -3,9 +3,21 @@
 from dataclasses import replace
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from diptych.methods.deep import cdmlmr
 from diptych.methods.deep import profile as profiles
+
+
+@pytest.fixture
+def one_thread():
+    """Compute on one thread, so that sums are added up in the same order everywhere."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -78,8 +78,9 @@ class Dataset:
         """Make a dataset of arrays in memory.
 
         Args:
-            data: rows by modality, such as {"image": X, "text": Y}: NumPy arrays, SciPy sparse matrices, pandas
-                DataFrames or lists of rows, without NaN.
+            data: rows by modality, such as {"image": X, "text": Y, "audio": Z}: NumPy arrays, SciPy sparse matrices,
+                pandas DataFrames or lists of rows. A row that is NaN in every column, or None in a list of rows, says
+                that the item lacks the modality; a single NaN is an error. Of sparse rows, say so with `pairs`.
             labels: one class name or number per item; None or NaN for an unlabelled item; a list of several; or a
                 matrix of zeros and ones with one column a class. None where no item has a label.
             splits: "train", "val" or "test" per item, or one word for all. Left out, items are drawn by seed within

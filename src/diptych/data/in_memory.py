@@ -13,7 +13,7 @@ from diptych._core.arrays import Booleans, Features, Integers
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset import Dataset
 from diptych.data.labels import label_cell, read_labels
-from diptych.data.modality import Kind, ModalityRows, check_rows, guess_kind
+from diptych.data.modality import Kind, ModalityRows, check_rows, guess_kind, rows_with_numbers
 from diptych.data.splits import Column, read_split_words, split_documents
 from diptych.data.writing import Draft, check_draft, write_dataset
 
@@ -131,6 +131,7 @@ def as_rows(modality: str, values: Any) -> Features:  # noqa: ANN401 - whatever 
     Raises:
         DataError: when it is not a table of real numbers.
     """
+    values = _without_gaps(values)
     sparse: bool = sp.issparse(values)
     if sparse:
         rows: Features = sp.csr_array(values)
@@ -152,6 +153,14 @@ def as_rows(modality: str, values: Any) -> Features:  # noqa: ANN401 - whatever 
             "single feature with .reshape(-1, 1), or a single item with .reshape(1, -1)."
         )
     return rows
+
+
+def _without_gaps(values: Any) -> Any:  # noqa: ANN401 - whatever holds numbers
+    """A list of rows with rows of NaN in the place of None."""
+    if not isinstance(values, list | tuple) or not any(row is None for row in values):
+        return values
+    width = next((len(row) for row in values if row is not None and hasattr(row, "__len__")), 1)
+    return [[np.nan] * width if row is None else row for row in values]
 
 
 def label_cells(labels: Any, count: int, what: str = "row") -> list[Any]:  # noqa: ANN401 - see below
@@ -211,13 +220,14 @@ class _Items:
     def rows_of(self, modality: str, values: Features) -> tuple[Features, Booleans | None]:
         """The rows of the items that have a modality, and which have it."""
         if self.places is None:
-            return values, None
+            present = rows_with_numbers(values)
+            return (values, None) if present is None or present.all() else (values[present], present)
         place = self.places[modality]
         return values[place[place >= 0]], np.asarray(place >= 0)
 
 
 def _aligned(rows: Mapping[str, Features]) -> _Items:
-    """Row i of every modality is item i."""
+    """Row i of every modality is item i; a row of NaN alone says that the item lacks the modality."""
     counts = {modality: int(values.shape[0]) for modality, values in rows.items()}
     first = next(iter(counts))
     for modality, count in counts.items():

@@ -138,6 +138,14 @@ def guess_kind(values: Features) -> Kind:
     return "counts" if whole else "dense"
 
 
+def rows_with_numbers(values: Features) -> Booleans | None:
+    """Which dense rows hold at least one number; None when no row can be without."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or not values.size:
+        return None
+    starts = range(0, len(values), _CHUNK_ROWS)
+    return np.concatenate([~np.isnan(values[start : start + _CHUNK_ROWS]).all(axis=1) for start in starts])
+
+
 def check_modality_name(name: str) -> None:
     """Refuse a name that could not name a file and a column of a dataset."""
     if not name.isidentifier() or name in ("items", "dataset"):

@@ -105,8 +105,8 @@ class TrainingData:
         train: the training items, with the labels the protocol leaves and those it propagates.
         validation: the validation items, or None when the dataset has none.
         pools: unlabelled rows by modality, ordered by content so that no pairing survives; may be empty.
-        unlabelled_pairs: training items without a label that have all modalities, where the protocol lets their
-            pairing be used; else None.
+        unlabelled_pairs: training items without a label that have at least two of the modalities, where the protocol
+            lets their pairing be used; else None.
         classes: the class names.
         select_at: validation chooses by MAP over this many results; None for all.
         given_labels: the training items' labels before propagation; None where nothing was propagated.
@@ -194,7 +194,7 @@ def _pools(source: Partition, protocol: Protocol, names: tuple[str, ...]) -> dic
 
 
 def _unlabelled_pairs(train: Partition, protocol: Protocol, names: tuple[str, ...]) -> Partition | None:
-    return train.take(~train.labels.is_labelled).having(*names) if protocol.use_pairs else None
+    return train.take(~train.labels.is_labelled).having_two_of(*names) if protocol.use_pairs else None
 
 
 def by_content(rows: Features) -> Features:

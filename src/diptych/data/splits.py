@@ -146,6 +146,11 @@ class Partition:
         """The items that have all the named modalities."""
         return self.take(np.logical_and.reduce([self.has(modality) for modality in modalities]))
 
+    def having_two_of(self, *modalities: str) -> "Partition":
+        """The items that have at least two of the named modalities: of two, those that have both; of one, that one."""
+        counts = np.sum([self.has(modality) for modality in modalities], axis=0)
+        return self.take(np.asarray(counts >= min(2, len(modalities))))
+
     def labelled(self) -> "Partition":
         """The items that have a label."""
         return self.take(self.labels.is_labelled)

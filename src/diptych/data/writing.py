@@ -123,6 +123,7 @@ def check_draft(draft: Draft) -> CheckedDraft:
     for name, rows in draft.modalities.items():
         check_modality_name(name)
         check_rows(name, rows, draft.ids)
+    _refuse_empty_items(draft)
     table = _items_table(draft, label_sets)
     stored = {name: to_stored(rows.values, rows.kind) for name, rows in draft.modalities.items()}
     modalities = [
@@ -144,6 +145,20 @@ def check_draft(draft: Draft) -> CheckedDraft:
     if draft.pipeline_fingerprint is not None:
         head["pipeline"] = {"fingerprint": draft.pipeline_fingerprint}
     return CheckedDraft(head, table, stored)
+
+
+def _refuse_empty_items(draft: Draft) -> None:
+    """Refuse an item that has no modality at all."""
+    masks = [rows.present for rows in draft.modalities.values()]
+    if any(mask is None for mask in masks):
+        return
+    empty = ~np.any([np.asarray(mask, dtype=np.bool_) for mask in masks], axis=0)
+    if empty.any():
+        row = int(np.argmax(empty))
+        raise DataError(
+            f"{draft.origin}: row {row} (item '{draft.ids[row]}') has none of {', '.join(draft.modalities)}; "
+            "give it one, or leave the item out."
+        )
 
 
 def _as_names(draft: Draft) -> tuple[Draft, list[list[str]]]:

@@ -97,9 +97,9 @@ def affordable(pairs: int, labelled: int, columns: Sequence[int], budget_s: floa
 def limited(data: TrainingData, found: Affordable, seed: int) -> TrainingData:
     """The training data with no more pairs, labels and validation items than are affordable, drawn by a seed.
 
-    Items that lack a modality stay: no method's time depends on them much.
+    Items without a partner stay: no method's time depends on them much.
     """
-    paired = np.logical_and.reduce([data.train.has(name) for name in data.modalities])
+    paired = np.sum([data.train.has(name) for name in data.modalities], axis=0) >= 2
     kept = ~paired | _drawn(paired, found.pairs, seed, "pairs")
     if not kept.all():
         soft = None if data.soft_labels is None else data.soft_labels[kept]

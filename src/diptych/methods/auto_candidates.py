@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Situation:
     Attributes:
         modalities: their names.
         items: training items.
-        pairs: training items that have every modality.
+        pairs: training items that have both modalities; of more, at least two of them.
         labelled: training items that were given a label.
         known: pairs with a label, given or propagated.
         known_by_modality: labelled items that have each modality.
@@ -59,7 +60,7 @@ class Situation:
         """Count what a protocol lets through."""
         labels, names = data.train.labels, data.modalities
         has = {name: data.train.has(name) for name in names}
-        paired = np.logical_and.reduce(list(has.values()))
+        paired = np.sum(list(has.values()), axis=0) >= 2
         given = labels if data.given_labels is None else data.given_labels
         validation = [] if data.validation is None else [data.validation.labels]
         return cls(
@@ -165,7 +166,7 @@ def candidates(found: Situation) -> list[Candidate]:
     hint = f" Where the encoders of {both} were trained together, use --method identity." if found.equal_widths else ""
     raise FitError(
         f"nothing tells how {both} belong together: {found.pairs} of {found.items:,} training items have "
-        f"{'both' if len(found.modalities) == 2 else 'all of them'}, and {found.lone_label_problem}. Give items both, "
+        f"{'both' if len(found.modalities) == 2 else 'two of them'}, and {found.lone_label_problem}. Give items both, "
         f"or a label each (at least {FEWEST_LABELLED} of each modality, two classes or more).{hint}"
     )
 
@@ -207,7 +208,7 @@ class Trial:
         """Score a fitted method on validation, its partner space by partners and its class space by classes."""
         scorers: list[tuple[Validation | None, Purpose]] = [(Validation.of(data), "class")]
         validation = data.validation
-        if validation is not None and len(validation.having(*data.modalities)) >= FEWEST_PAIRS:
+        if validation is not None and len(validation.having_two_of(*data.modalities)) >= FEWEST_PAIRS:
             scorers.insert(0, (Validation.of(without_labels(data)), "partner"))
         figures = {}
         for scorer, purpose in scorers:
@@ -232,12 +233,22 @@ class Trial:
 
 
 def shares_a_space(data: TrainingData, seed: int = 0) -> bool:
-    """Whether features as they are find the partners of training pairs clearly better than chance does."""
-    pairs = data.train.having(*data.modalities)
+    """Whether features as they are find the partners of training pairs clearly better than chance does.
+
+    Of more than two modalities, those of every two that occur together have to.
+    """
+    found = [_finds_partners(data, two, seed) for two in combinations(data.modalities, 2)]
+    known = [each for each in found if each is not None]
+    return bool(known) and all(known)
+
+
+def _finds_partners(data: TrainingData, modalities: tuple[str, str], seed: int) -> bool | None:
+    """Whether features of two modalities find partners; None where no two items have both."""
+    pairs = data.train.having(*modalities)
     part = pairs.take(np.sort(generator(seed, "auto", "looked at").permutation(len(pairs))[:MOST_LOOKED_AT]))
     if len(part) < 2:
-        return False
-    first, second, *_ = (_dense(part.features(name)) for name in data.modalities)
+        return None
+    first, second = (_dense(part.features(name)) for name in modalities)
     found = evaluate_instances(first, second, part.documents.tolist(), part.documents.tolist())
     chance, ranks = found.chance["mean_reciprocal_rank"], 1.0 / found.ranks
     return bool(ranks.mean() > 2 * chance and ranks.mean() - chance > 3 * ranks.std() / np.sqrt(len(ranks)))

@@ -116,7 +116,8 @@ class Method(Parametrised, Embedder, ABC):
 
         Args:
             data: a dataset, or arrays by modality such as {"image": X, "text": Y}: NumPy arrays, SciPy sparse
-                matrices, pandas DataFrames or lists of rows, without NaN, one row per item.
+                matrices, pandas DataFrames or lists of rows, one row per item; a row of NaN alone for an item that
+                lacks the modality.
             protocol: what training may see; the default is inductive with all training labels.
             labels: one class name or number per item of the arrays, None for an unlabelled one; see
                 `Dataset.from_arrays`.
@@ -189,6 +190,10 @@ class Method(Parametrised, Embedder, ABC):
         # By name: what a fit depends on is read from the imports, and how it is saved is no part of that.
         import_module("diptych.methods.model_folder").save_model(self, folder, overwrite=overwrite)
 
+    def _most_modalities(self) -> int | None:
+        """How many modalities it can join with these parameters; None for any number."""
+        return self.max_modalities
+
     def _protocol(self, dataset: Dataset, protocol: Protocol) -> Protocol:
         """The protocol to fit under; a method may ask for labels to be propagated."""
         return protocol
@@ -249,10 +254,14 @@ class Method(Parametrised, Embedder, ABC):
                 "items both an image and a text, such as a column of texts or x.txt beside x.jpg, and ingest again; "
                 "of arrays give both: {'image': X, 'text': Y}."
             )
-        if self.max_modalities is not None and count > self.max_modalities:
+        most = self._most_modalities()
+        if most is not None and count > most:
+            able = import_module("diptych.methods.registry").names_of_any_number()
+            two = data.modalities[:most]
             raise FitError(
-                f"{type(self).__name__} joins {self.max_modalities} modalities and the dataset has {count} "
-                f"({', '.join(data.modalities)}); name the ones to use with --modalities, or modalities=(…)."
+                f"{type(self).__name__} joins {most} modalities and the dataset has {count} "
+                f"({', '.join(data.modalities)}); use a method that joins any number ({', '.join(able)}), or name the "
+                f"modalities to use (--modalities {','.join(two)}, or modalities={two})."
             )
         if self.uses_labels and not self.works_without_labels and not data.train.labels.is_labelled.any():
             raise FitError(

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +166,7 @@ class Embedder(PipelineKeeper):
         rows = {name: part.features(name) for name, part in parts.items()}
         scorer = Validation(rows, {name: part.labels for name, part in parts.items()})
         space = self.settle_purpose(purpose, auto="class" if by_class else "partner") or "auto"
-        directions = {(a, b): self.represent(a, b, rows[a], rows[b], space) for a, b in permutations(rows, 2)}
+        directions = {(a, b): self.represent(a, b, rows[a], rows[b], space) for a, b in scorer.directions}
         return scorer.score_directions(directions, self.similarity)
 
     def embed_blocks(

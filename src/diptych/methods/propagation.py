@@ -16,8 +16,9 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Labels, Protocol, TrainingData
 from diptych.data.protocol import with_propagated_labels
 from diptych.evaluation.similarity import unit_rows
-from diptych.methods.linear.algebra import canonical_coordinates, cross_basis, multiview_coordinates, spectrum
-from diptych.methods.training_inputs import scaled_pairs
+from diptych.methods.linear.algebra import spectrum
+from diptych.methods.linear.cca import correlations_of
+from diptych.methods.training_inputs import presence, scaled_pairs
 
 COUNTS_SCALING = "tfidf+centre"
 RIDGE = 3.0
@@ -41,7 +42,8 @@ def propagate(
 ) -> tuple[TrainingData, dict[str, Any]]:
     """Propagate the training labels over the training pairs.
 
-    Items that lack a modality are outside the graph: they keep the label they have and get none. The features and
+    The graph joins the items that have at least two of the modalities, by those that two items share; of two
+    modalities, the pairs. Other items are outside of it: they keep the label they have and get none. The features and
     pairs of training items and the labels that the protocol leaves them are all that is read.
 
     Returns:
@@ -54,7 +56,7 @@ def propagate(
     """
     started = time.perf_counter()
     labels = data.train.labels
-    paired = np.logical_and.reduce([data.train.has(name) for name in data.modalities])
+    paired = np.sum([data.train.has(name) for name in data.modalities], axis=0) >= 2
     record = {"given": int(labels.is_labelled.sum()), "propagated": 0, "mean_confidence": None, "seconds": 0.0}
     if labels.is_labelled[paired].all() or not labels.is_labelled[paired].any():
         return data, record
@@ -73,11 +75,11 @@ def propagate(
 
 
 def pair_embeddings(data: TrainingData) -> Floats:
-    """Ridge CCA embeddings of every modality, each of length 1 and side by side, of the items that have them all.
+    """Ridge CCA embeddings of every modality, each of length 1 and side by side, of the items that have two or more.
 
-    Rows are scaled to length 1 again, so that the dot product of two is the mean of the cosines in each modality.
-    Direction i counts with its correlation, as in `CCA(weight_power=1)`. For more than two modalities it is λ − 1 of
-    `multiview_coordinates`, which for two is the correlation.
+    Rows are scaled to length 1 again, so that the dot product of two is the mean of the cosines in each modality; the
+    columns of a modality that an item lacks are zero. Direction i counts with its correlation, as in
+    `CCA(weight_power=1)`.
 
     The ridge of a modality is its mean variance times `RIDGE` p / n, for p columns and n pairs: the more directions a
     pair must decide, the less each is trusted. Counted words are weighed by how rare they are.
@@ -86,16 +88,15 @@ def pair_embeddings(data: TrainingData) -> Floats:
     _, scaled = scaled_pairs(data, scalings)
     views = [spectrum(values - values.mean(axis=0)) for values in scaled.values()]
     ridges = [RIDGE * view.rows.shape[1] / view.rows.shape[0] * view.mean_variance for view in views]
-    if len(views) == 2:
-        (first, second), (one, two) = views, ridges
-        strengths, *parts = canonical_coordinates(
-            cross_basis(first, second), (first.variances, second.variances), (one, two), COMPONENTS
-        )
-    else:
-        values, parts = multiview_coordinates(views, ridges, COMPONENTS)
-        strengths = values - 1.0
-    embeddings = [view.rows @ (view.weights(part) * strengths) for view, part in zip(views, parts, strict=True)]
-    return unit_rows(np.hstack([unit_rows(each) for each in embeddings]))
+    present = presence(data)
+    strengths, parts = correlations_of(views, present)(ridges, COMPONENTS)
+    embeddings = []
+    for view, part, has in zip(views, parts, present, strict=True):
+        rows = unit_rows(view.rows @ (view.weights(part) * strengths))
+        placed = rows if has.all() else np.zeros((len(has), rows.shape[1]))
+        placed[has] = rows
+        embeddings.append(placed)
+    return unit_rows(np.hstack(embeddings))
 
 
 def affinity_graph(embeddings: Floats, neighbours: int = NEIGHBOURS) -> Sparse:

@@ -110,6 +110,13 @@ def comparable_names() -> list[str]:
     return [name for name, known in entries().items() if not known.chooses]
 
 
+def names_of_any_number() -> list[str]:
+    """The built-in methods that join any number of modalities, and learn from the data."""
+    known = {name: declared(each) for name, each in _METHODS.items()}
+    able = [name for name, found in known.items() if found is not None and found["max_modalities"] is None]
+    return [name for name in able if name not in ("identity", "chance")]
+
+
 def entry(name: str) -> Entry:
     """The registry's entry of a method."""
     known = entries()

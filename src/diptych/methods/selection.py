@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations
 from typing import Any, Literal
 
@@ -15,14 +16,16 @@ FEWEST_LABELLED = 100
 FEWEST_PER_CLASS = 3
 MORE_PAIRS = 2
 FEWEST_PAIRS = 20
+FEWEST_TO_JUDGE = 2
 """When labels are too few to choose by: fewer than `FEWEST_LABELLED` validation items have one, or fewer than
 `FEWEST_PER_CLASS` for each class they name, while at least `FEWEST_PAIRS` validation items have a partner, and
-`MORE_PAIRS` times as many as have a label."""
+`MORE_PAIRS` times as many as have a label. A modality with fewer than `FEWEST_TO_JUDGE` validation items is not
+scored."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The score on the validation split: the mean MAP over all ordered pairs of modalities.
+    """The score on the validation split: the mean MAP over all ordered pairs of modalities (see `directions`).
 
     Where validation items carry no labels, an item's own partner is what is to be found; its average precision is
     then the reciprocal of its rank. Partners decide as well where labels are few and pairs are many
@@ -50,7 +53,7 @@ class Validation:
         by_class = not scores_by_partner(part, data.modalities)
         part = part.labelled() if by_class else part
         parts = {name: part.having(name) for name in data.modalities}
-        if any(len(p) < 2 for p in parts.values()):
+        if sum(len(p) >= FEWEST_TO_JUDGE for p in parts.values()) < 2:
             return None
         identity = Labels.from_identity(part.documents.tolist())
         labels = {
@@ -66,15 +69,23 @@ class Validation:
 
     def score(self, embeddings: Mapping[str, Any], similarity: Similarity = "cosine") -> float:
         """Score embedded validation rows, one matrix per modality."""
-        return self.score_directions(
-            {(a, b): (embeddings[a], embeddings[b]) for a, b in permutations(self.rows, 2)}, similarity
-        )
+        return self.score_directions({(a, b): (embeddings[a], embeddings[b]) for a, b in self.directions}, similarity)
+
+    @cached_property
+    def directions(self) -> tuple[tuple[str, str], ...]:
+        """The directions that count: of more than two modalities, those in which something can be found."""
+        known = [name for name, labels in self.labels.items() if len(labels) >= FEWEST_TO_JUDGE]
+        every = tuple(permutations(known if len(known) > 1 else self.labels, 2))
+        if len(self.rows) == 2:
+            return every
+        found = [(a, b) for a, b in every if self.labels[a].shared_counts(self.labels[b]).any()]
+        return tuple(found) or every
 
     def chance(self) -> float:
         """What random embeddings score on average."""
         levels = [
             expected_average_precision(counts[counts > 0], len(self.labels[b]), self.k).mean()
-            for a, b in permutations(self.rows, 2)
+            for a, b in self.directions
             if (counts := self.labels[a].shared_counts(self.labels[b])).any()
         ]
         return float(np.mean(levels)) if levels else 0.0
@@ -97,7 +108,7 @@ def scores_by_partner(part: Partition, modalities: tuple[str, ...]) -> bool:
         return True
     classes = int(np.count_nonzero(part.labels.class_counts()))
     few = labelled < FEWEST_LABELLED or labelled < FEWEST_PER_CLASS * classes
-    pairs = len(part.having(*modalities)) if few else 0
+    pairs = len(part.having_two_of(*modalities)) if few else 0
     return pairs >= max(FEWEST_PAIRS, MORE_PAIRS * labelled)
 
 

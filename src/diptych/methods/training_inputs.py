@@ -81,14 +81,44 @@ _FEWEST_PAIRS = 2
 
 
 def training_pairs(data: TrainingData) -> Partition:
-    """The training items that have all modalities."""
-    pairs = data.train.having(*data.modalities)
+    """The training items that have at least two of the modalities; an item says how those it has correspond.
+
+    Raises:
+        FitError: when they are too few, or some modalities never occur beside the others.
+    """
+    pairs, names = data.train.having_two_of(*data.modalities), data.modalities
     if len(pairs) < _FEWEST_PAIRS:
+        which = "all of" if len(names) == 2 else "at least two of"
         raise FitError(
-            f"only {len(pairs)} training items have all of {', '.join(data.modalities)}; "
+            f"only {len(pairs)} training items have {which} {', '.join(names)}; "
             f"at least {_FEWEST_PAIRS} are needed to learn how they correspond."
         )
+    if len(names) > 2:
+        _refuse_parted(pairs, names)
     return pairs
+
+
+def presence(data: TrainingData) -> list[Booleans]:
+    """For each modality which of the `training_pairs` have it."""
+    pairs = data.train.having_two_of(*data.modalities)
+    return [pairs.has(name) for name in data.modalities]
+
+
+def _refuse_parted(pairs: Partition, modalities: tuple[str, ...]) -> None:
+    """Refuse modalities of which no chain of training items leads to the others."""
+    has = {name: pairs.has(name) for name in modalities}
+    reached = {modalities[0]}
+    while found := {b for a in reached for b in modalities if b not in reached and np.sum(has[a] & has[b]) >= 2}:
+        reached |= found
+    together, apart = (tuple(name for name in modalities if (name in reached) == which) for which in (True, False))
+    if apart:
+        quoted = "' or '"
+        fewer, more = sorted((together, apart), key=len)
+        raise FitError(
+            f"fewer than two training items have '{quoted.join(fewer)}' beside '{quoted.join(more)}', so nothing "
+            f"tells how they correspond; give such items, or leave it out (--modalities {','.join(more)}, or "
+            f"modalities={more})."
+        )
 
 
 def fit_scalings(
@@ -110,12 +140,15 @@ def fit_scalings(
 
 
 def scaled_pairs(data: TrainingData, recipes: str | Mapping[str, str]) -> tuple[dict[str, Scaling], dict[str, Floats]]:
-    """Learn the scalings from the training pairs and apply them; a modality that never varies is an error."""
+    """Learn the scalings from the training pairs and apply them; a modality that never varies is an error.
+
+    Of more than two modalities, the rows of each are those of the `training_pairs` that have it.
+    """
     pairs = training_pairs(data)
-    raw = {name: pairs.features(name) for name in data.modalities}
+    raw = {name: pairs.having(name).features(name) for name in data.modalities}
     scalings = fit_scalings(raw, data.kinds, recipes)
     scaled = {name: scalings[name](values) for name, values in raw.items()}
     for name, values in scaled.items():
         if not (values != values[:1]).any():
-            raise FitError(f"'{name}' is the same in all {len(pairs)} training pairs; there is nothing to correlate.")
+            raise FitError(f"'{name}' is the same in all {len(values)} training pairs; there is nothing to correlate.")
     return scalings, scaled

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from diptych._core.arrays import Booleans, Features
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset import Dataset
 from diptych.data.importers.array_files import Reference, describe_files, parse_reference
 from diptych.data.importers.reading import read_column, read_features
 from diptych.data.labels import LabelColumn, read_labels
-from diptych.data.modality import KINDS, Kind, ModalityRows, guess_kind
+from diptych.data.modality import KINDS, Kind, ModalityRows, guess_kind, rows_with_numbers
 from diptych.data.splits import read_split_words, split_documents
 from diptych.data.writing import Draft, check_target, write_dataset
 
@@ -146,7 +145,7 @@ def _modality_rows(name: str, reference: Reference, kind: Kind | None, allow_mis
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"the kind of '{name}' is {kind!r}; choose one of {', '.join(KINDS)}.")
     values = read_features(reference)
-    present = _present(values)
+    present = rows_with_numbers(values)
     if present is None or present.all():
         return ModalityRows(kind or guess_kind(values), values, None, str(reference))
     if not allow_missing:
@@ -160,11 +159,3 @@ def _modality_rows(name: str, reference: Reference, kind: Kind | None, allow_mis
 def _item_count(rows: ModalityRows) -> int:
     """How many items the file had a row for, those that lack the modality included."""
     return len(rows.present) if rows.present is not None else int(rows.values.shape[0])
-
-
-def _present(values: Features) -> Booleans | None:
-    """Which dense rows hold at least one number; None when no row can be without."""
-    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or not values.size:
-        return None
-    starts = range(0, len(values), _CHUNK_ROWS)
-    return np.concatenate([~np.isnan(values[start : start + _CHUNK_ROWS]).all(axis=1) for start in starts])

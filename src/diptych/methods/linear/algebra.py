@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 import scipy.linalg
 
-from diptych._core.arrays import Floats
+from diptych._core.arrays import Booleans, Floats
 
 _SINGULAR_CUTOFF = 1e-10
 
@@ -191,7 +192,10 @@ _BEYOND_ROUNDING = 1e-9
 
 
 def multiview_coordinates(
-    views: Sequence[Spectrum], ridges: Sequence[float], components: int
+    views: Sequence[Spectrum],
+    ridges: Sequence[float],
+    components: int,
+    present: Sequence[Booleans] | None = None,
 ) -> tuple[Floats, list[Floats]]:
     """The leading solutions of S w = λ D w, in the coordinates of each view's principal axes.
 
@@ -200,12 +204,21 @@ def multiview_coordinates(
     Tags, and their Semantics", IJCV 2014). After whitening every view, D is the identity and S has identity
     blocks on its diagonal, which leaves a symmetric eigenproblem as large as the ranks together.
 
+    Without a ridge this is MAXVAR generalised CCA (Kettenring, "Canonical Analysis of Several Sets of Variables",
+    Biometrika 1971): the directions X w, summed over the views, are the leading eigenvectors of the sum of the views'
+    projectors X (X'X)⁻¹ X'. Of two views λ is 1 + ρ, and the directions are those of CCA.
+
+    Where items lack views, S has X_m' diag(1 / (k − 1)) X_l (M − 1) off its diagonal, over the items that have both, k
+    being how many of the M views an item has: every view is compared with the mean of the item's other views, and an
+    item of few views counts no less for it. Nothing is put in place of what is missing.
+
     Axes with λ ≤ 1 are left out: along them the views do not agree.
 
     Args:
-        views: the principal axes of each view over the same rows.
+        views: the principal axes of each view over the same rows, or over those that have it.
         ridges: one per view, in units of variance.
         components: how many solutions to find at most.
+        present: for each view which items have it, in the order of its rows; None where all items have all views.
 
     Returns:
         λ descending, and per view the coordinates of its part of each w; w'Dw = 1.
@@ -214,10 +227,13 @@ def multiview_coordinates(
     whitened = [
         view.row_basis * (np.sqrt(view.variances) * whitener) for view, whitener in zip(views, whiteners, strict=True)
     ]
-    stacked = np.concatenate(whitened, axis=1)
-    agreement = stacked.T @ stacked
     ends = np.cumsum([view.rank for view in views])
     blocks = [slice(end - view.rank, end) for end, view in zip(ends, views, strict=True)]
+    if present is None or all(each.all() for each in present):
+        stacked = np.concatenate(whitened, axis=1)
+        agreement = stacked.T @ stacked
+    else:
+        agreement = _agreement(whitened, blocks, present)
     for block, view in zip(blocks, views, strict=True):
         agreement[block, block] = np.eye(view.rank)
     last = len(agreement) - 1
@@ -228,3 +244,18 @@ def multiview_coordinates(
         whitener[:, None] * vectors[block][:, kept] for block, whitener in zip(blocks, whiteners, strict=True)
     ]
     return values[kept], coordinates
+
+
+def _agreement(whitened: Sequence[Floats], blocks: Sequence[slice], present: Sequence[Booleans]) -> Floats:
+    """The products of whitened views over the items that have both, for items with unlike numbers of views."""
+    counts = np.sum(present, axis=0)
+    shares = (len(present) - 1) / np.maximum(counts - 1, 1)
+    total = blocks[-1].stop
+    agreement = np.zeros((total, total))
+    for first, second in combinations(range(len(present)), 2):
+        both = present[first] & present[second]
+        one, other = whitened[first][both[present[first]]], whitened[second][both[present[second]]]
+        product = (one * shares[both][:, None]).T @ other
+        agreement[blocks[first], blocks[second]] = product
+        agreement[blocks[second], blocks[first]] = product.T
+    return agreement

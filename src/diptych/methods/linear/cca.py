@@ -1,15 +1,17 @@
 """Canonical correlation analysis, and cross-modal factor analysis."""
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from diptych._core.arrays import Floats
+from diptych._core.arrays import Booleans, Floats
 from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import Progress
 from diptych.data import Labels, TrainingData
 from diptych.methods.linear.algebra import (
+    Spectrum,
     canonical_coordinates,
     cross_basis,
     multiview_coordinates,
@@ -17,7 +19,7 @@ from diptych.methods.linear.algebra import (
     truncated_svd,
 )
 from diptych.methods.linear.linear_method import Grid, LinearMaps, LinearMethod, LinearProblem, Setting, check_at_least
-from diptych.methods.training_inputs import training_pairs
+from diptych.methods.training_inputs import presence, training_pairs
 
 RIDGES = Grid((10.0, 1.0, 0.1, 1e-2, 1e-3), fallback=0.1)
 COMPONENTS = Grid((5, 10, 20, 50, 100, 200), fallback=10)
@@ -28,7 +30,10 @@ MODES = ("tuned", "paper")
 class CCA(LinearMethod):
     """Directions along which the modalities of a pair correlate most (Hotelling, Biometrika 1936).
 
-    Maximise a' C₁₂ b subject to a'(C₁₁ + r₁ I)a = 1 and b'(C₂₂ + r₂ I)b = 1; see `canonical_coordinates`.
+    Maximise a' C₁₂ b subject to a'(C₁₁ + r₁ I)a = 1 and b'(C₂₂ + r₂ I)b = 1; see `canonical_coordinates`. More than two
+    modalities are joined by generalised CCA (MAXVAR, Kettenring, Biometrika 1971), which for two is the same; see
+    `multiview_coordinates`. An item counts for the modalities it has, if these are two or more.
+
     Without a ridge and with more dimensions than pairs every correlation is 1, whatever the data: retrieval
     is then at chance, as in the tables of several papers. `mode="paper"` does just that, on purpose.
 
@@ -40,10 +45,14 @@ class CCA(LinearMethod):
         scaling: a scaling recipe, or one by modality.
 
     Attributes:
-        strengths_: the canonical correlations ρ.
+        strengths_: the canonical correlations ρ; of more than two modalities, of each with the mean of the others.
     """
 
-    citation: ClassVar[str] = "H. Hotelling: Relations between two sets of variates. Biometrika 28, 1936."
+    max_modalities: ClassVar[int | None] = None
+    citation: ClassVar[str] = (
+        "H. Hotelling: Relations between two sets of variates. Biometrika 28, 1936. "
+        "J. R. Kettenring: Canonical analysis of several sets of variables. Biometrika 58, 1971."
+    )
 
     def __init__(
         self,
@@ -69,21 +78,14 @@ class CCA(LinearMethod):
         for done, values in enumerate(rows.values(), start=1):
             views.append(spectrum(values, exact=min(ridges) == 0))
             progress("CCA axes", done, len(rows))
-        first, second = views
-        cross = cross_basis(first, second)
-        rank = min(first.rank, second.rank)
+        rank = min(view.rank for view in views)
         sizes = [rank] if paper and self.components is None else COMPONENTS.options(self.components, validated)
+        correlate = correlations_of(views, presence(data))
 
         def solve(setting: Setting) -> LinearMaps:
-            ridge = setting["ridge"]
-            correlations, a, b = canonical_coordinates(
-                cross,
-                (first.variances, second.variances),
-                (ridge * first.mean_variance, ridge * second.mean_variance),
-                max(sizes),
-            )
+            correlations, parts = correlate([setting["ridge"] * view.mean_variance for view in views], max(sizes))
             emphasis = correlations**self.weight_power
-            weights = (view.weights(part) * emphasis for view, part in zip(views, (a, b), strict=True))
+            weights = (view.weights(part) * emphasis for view, part in zip(views, parts, strict=True))
             return LinearMaps(dict(zip(rows, weights, strict=True)), correlations)
 
         return LinearProblem([{"ridge": ridge} for ridge in ridges], sizes, solve)
@@ -98,6 +100,38 @@ class CCA(LinearMethod):
             raise ConfigError(f"CCA: mode 'paper' has no ridge, and ridge is {self.ridge}; use mode 'tuned'.")
 
 
+def correlations_of(
+    views: Sequence[Spectrum], present: Sequence[Booleans]
+) -> Callable[[Sequence[float], int], tuple[Floats, list[Floats]]]:
+    """What solves CCA of two or more views for any ridges and number of components.
+
+    Args:
+        views: the principal axes of each view.
+        present: for each view which items have it.
+
+    Returns:
+        A function from the ridges and the number of components to the correlations, descending, and the coordinates of
+        each view's directions.
+    """
+    if len(views) > 2:
+
+        def several(ridges: Sequence[float], components: int) -> tuple[Floats, list[Floats]]:
+            values, parts = multiview_coordinates(views, ridges, components, present)
+            return (values - 1.0) / (len(views) - 1), parts
+
+        return several
+    first, second = views
+    cross = cross_basis(first, second)
+
+    def two(ridges: Sequence[float], components: int) -> tuple[Floats, list[Floats]]:
+        one, other = ridges
+        variances = first.variances, second.variances
+        correlations, *parts = canonical_coordinates(cross, variances, (one, other), components)
+        return correlations, parts
+
+    return two
+
+
 class CCA3V(LinearMethod):
     """The modalities and their labels in one space (Gong, Ke, Isard and Lazebnik, IJCV 2014).
 
@@ -105,7 +139,7 @@ class CCA3V(LinearMethod):
     both; modality m is embedded by its part W_m diag(λ^power) and compared by the cosine. The labels are a view
     of centred class indicators, one or several per item; a pair without a label stands at their mean, so that it
     says nothing of the classes and still counts for how the modalities correspond. Any number of modalities
-    takes part.
+    takes part, and an item counts for those it has, if these are two or more.
 
     Args:
         components: how many directions; None chooses them on validation.
@@ -144,7 +178,9 @@ class CCA3V(LinearMethod):
         check_at_least("CCA3V", "power", self.power, 0)
         ridges = RIDGES.options(self.ridge, validated)
         sizes = COMPONENTS.options(self.components, validated)
-        matrices = [*rows.values(), label_view(training_pairs(data).labels)]
+        labels = label_view(training_pairs(data).labels)
+        matrices = [*rows.values(), labels]
+        present = [*presence(data), np.ones(len(labels), dtype=np.bool_)]
         views = []
         for done, matrix in enumerate(matrices, start=1):
             views.append(spectrum(matrix, exact=min(ridges) == 0))
@@ -152,7 +188,8 @@ class CCA3V(LinearMethod):
 
         @lru_cache(maxsize=1)  # settings that differ in their power alone follow each other
         def unweighted(ridge: float) -> LinearMaps:
-            values, parts = multiview_coordinates(views, [ridge * view.mean_variance for view in views], max(sizes))
+            ridges = [ridge * view.mean_variance for view in views]
+            values, parts = multiview_coordinates(views, ridges, max(sizes), present)
             weights = (view.weights(part) for view, part in zip(views, parts, strict=True))
             return LinearMaps(dict(zip(rows, weights, strict=False)), values)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from diptych._core.state import stateful, stateful_as
 from diptych.data import Partition, TrainingData
 from diptych.evaluation import evaluate_instances
 from diptych.features.scaling import Scaling, fit_scaling
-from diptych.methods.linear.algebra import canonical_coordinates, cross_basis, spectrum
+from diptych.methods.linear.algebra import spectrum
+from diptych.methods.linear.cca import correlations_of
 from diptych.methods.selection import FEWEST_PAIRS, Search, Validation
-from diptych.methods.training_inputs import scaled_pairs
+from diptych.methods.training_inputs import presence, scaled_pairs
 
 RIDGES = (1.0, 0.3, 0.1)
 COMPONENTS = (128, 64, 256)
@@ -163,27 +165,28 @@ def _partner_weight(
 
 
 class PartnerScorer:
-    """The mean reciprocal rank of validation items' own partners, averaged over both directions."""
+    """The mean reciprocal rank of validation items' own partners, averaged over the directions that have any."""
 
     def __init__(self, part: Partition, modalities: tuple[str, ...]) -> None:
         self.parts = {name: part.having(name) for name in modalities}
         self.rows = {name: each.features(name) for name, each in self.parts.items()}
+        documents = {name: each.documents for name, each in self.parts.items()}
+        self.directions = [(a, b) for a, b in permutations(modalities, 2) if np.isin(documents[a], documents[b]).any()]
 
     @classmethod
     def of(cls, data: TrainingData) -> "PartnerScorer | None":
         """Take the validation split; None where too few items have a partner."""
-        if data.validation is None or len(data.validation.having(*data.modalities)) < FEWEST_PAIRS:
+        if data.validation is None or len(data.validation.having_two_of(*data.modalities)) < FEWEST_PAIRS:
             return None
         return cls(data.validation, data.modalities)
 
     def score(self, embeddings: Mapping[str, Singles]) -> float:
         """Score embeddings of the validation rows."""
-        first, second = self.parts
         ranks = [
             evaluate_instances(
                 embeddings[a], embeddings[b], self.parts[a].documents.tolist(), self.parts[b].documents.tolist()
             ).mean_reciprocal_rank
-            for a, b in ((first, second), (second, first))
+            for a, b in self.directions
         ]
         return float(np.mean(ranks))
 
@@ -192,6 +195,8 @@ def fit_partner_embedders(
     data: TrainingData, scorer: PartnerScorer | None, progress: Progress
 ) -> tuple[dict[str, PartnerEmbedder], dict[str, float], Search]:
     """Ridge CCA of the training pairs; ridge, components and power are chosen by how often partners are found.
+
+    More than two modalities are joined by generalised CCA, see `CCA`.
 
     Without validation pairs the first value of each grid is taken. Where all modalities have as many columns, the
     features themselves are tried too, as encoders that were trained together share a space already.
@@ -203,17 +208,14 @@ def fit_partner_embedders(
     scalings, scaled = scaled_pairs(data, recipes)
     centres = {name: rows.mean(axis=0) for name, rows in scaled.items()}
     views = [spectrum(rows - centres[name]) for name, rows in scaled.items()]
-    cross = cross_basis(*views)
+    correlate = correlations_of(views, presence(data))
     held_out = {name: scalings[name](rows) - centres[name] for name, rows in scorer.rows.items()} if scorer else {}
     solved: dict[float, tuple[Floats, dict[str, Floats]]] = {}
 
     def solve(ridge: float) -> tuple[Floats, dict[str, Floats]]:
         if ridge not in solved:
-            first, second = views
-            ridges = ridge * first.mean_variance, ridge * second.mean_variance
-            variances = first.variances, second.variances
-            correlations, a, b = canonical_coordinates(cross, variances, ridges, max(COMPONENTS))
-            weights = (view.weights(part) for view, part in zip(views, (a, b), strict=True))
+            correlations, parts = correlate([ridge * view.mean_variance for view in views], max(COMPONENTS))
+            weights = (view.weights(part) for view, part in zip(views, parts, strict=True))
             solved[ridge] = correlations, dict(zip(scaled, weights, strict=True))
         return solved[ridge]
 
@@ -254,12 +256,12 @@ def _features_as_embeddings(
 
     Encoders that were trained together keep their modalities apart by an offset, which the mean takes away.
     """
-    pairs = data.train.having(*data.modalities)
+    pairs = data.train.having_two_of(*data.modalities)
     best: tuple[dict[str, PartnerEmbedder], dict[str, float], float] | None = None
     for centred in (0.0, 1.0):
         embedders = {}
         for name in data.modalities:
-            rows = pairs.features(name)
+            rows = pairs.having(name).features(name)
             plain = fit_scaling(rows, data.kinds[name], "none")
             embedders[name] = PartnerEmbedder(plain, centred * plain(rows).mean(axis=0), None)
         score = scorer.score({name: embedders[name](rows) for name, rows in scorer.rows.items()})
