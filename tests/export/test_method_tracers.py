@@ -10,9 +10,10 @@ from diptych.export.model_export import to_onnx
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.layers import Clip, EqualLength
 from diptych.methods.deep.network_training import frozen_towers
-from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder, LinearMember
+from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder, RegressionMember
+from diptych.methods.linear.kernels import Kernel
 from diptych.methods.linear.partner_space import PartnerEmbedder, Spaces
-from diptych.methods.semantic.posteriors import Posteriors
+from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
 from nets.small_cdmlmr import CLASSES, SIZES, make_network
 
 SWITCHES = [
@@ -51,13 +52,19 @@ def tower(name, **switches):
     return frozen_towers(make_network(2, torch.float32, **switches), {name: (scaling(name), *tail)})[name]
 
 
-def class_embedder(name, share=0.25, heads=None, temperature=1.0, **switches):
+def class_embedder(name, share=0.25, heads=None, temperature=1.0, landmarks=None, **switches):
     random = np.random.default_rng(2)
-    linear = LinearMember(Posteriors(random.normal(size=(SIZES[name], CLASSES)), random.normal(size=CLASSES)), share)
+    weights, intercepts = random.normal(size=(landmarks or SIZES[name], CLASSES)), random.normal(size=CLASSES)
+    regression = Posteriors(weights, intercepts)
+    if landmarks is not None:
+        places = random.normal(size=(landmarks, SIZES[name]))
+        regression = KernelPosteriors(Kernel("rbf", 0.1), places, weights, intercepts)
     whole = tower(name, **switches)
     chosen = type(whole)(**vars(whole) | {"heads": heads or whole.heads})
     place = list(SIZES).index(name)
-    return ClassProbabilityEmbedder(chosen, linear if share else None, place, len(SIZES), temperature)
+    return ClassProbabilityEmbedder(
+        chosen, RegressionMember(regression, share) if share else None, place, len(SIZES), temperature
+    )
 
 
 def partner_embedder(name):
@@ -91,6 +98,11 @@ def test_class_probabilities(name, switches):
 @pytest.mark.parametrize("heads", [("net",), ("quadruplet", "shared")])
 def test_shares_layers_and_temperatures_reach_the_graph(share, heads, temperature):
     assert_same(class_embedder("text", share, heads, temperature), "text")
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_kernel_reaches_the_graph(name):
+    assert_same(class_embedder(name, share=0.75, landmarks=9), name)
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)

@@ -23,7 +23,7 @@ from diptych.methods.semantic.jrl import JRL, Voters
 from diptych.methods.semantic.lgcfl import LGCFL
 from diptych.methods.semantic.local_ranking import LocalExperts
 from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
-from diptych.methods.semantic.posteriors import Posteriors
+from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
 from diptych.methods.semantic.tina import TINA
 
 
@@ -62,6 +62,13 @@ def _transformed(scaling: Scaling, rows: Traced) -> Traced:
 def posteriors(classes: Posteriors, rows: Traced) -> Traced:
     """softmax(x W + b)."""
     return (rows @ classes.weights + classes.intercepts).softmax()
+
+
+@traces_step("methods.semantic.posteriors:KernelPosteriors")
+def kernel_posteriors(classes: KernelPosteriors, rows: Traced) -> Traced:
+    """softmax(k(x) A + b)."""
+    compared = kernel(classes.kernel, rows, rows.like(classes.landmarks.T))
+    return (compared @ classes.weights + classes.intercepts).softmax()
 
 
 def kernel(of: Kernel, rows: Traced, landmarks: Traced) -> Traced:
@@ -210,9 +217,9 @@ def class_probability_embedder(step: ClassProbabilityEmbedder, rows: Traced) -> 
     features = _features(step.tower, rows)
     scores = _scores(step.tower, features, _entering(step.tower, rows, features))
     probabilities = _mean([each.astype("float64").softmax() for each in scores])
-    if step.linear is not None:
-        regressed = trace_steps((step.linear.posteriors,), features.astype("float64"))
-        probabilities = probabilities * (1.0 - step.linear.weight) + regressed * step.linear.weight
+    if step.regression is not None:
+        regressed = trace_steps((step.regression.posteriors,), features.astype("float64"))
+        probabilities = probabilities * (1.0 - step.regression.weight) + regressed * step.regression.weight
     if step.temperature != 1.0:
         powers = probabilities.maximum(LEAST_PROBABILITY) ** (1.0 / step.temperature)
         probabilities = powers / powers.sum()

@@ -15,7 +15,7 @@ from diptych.evaluation import evaluate_instances
 from diptych.methods import create
 from diptych.methods.deep import cdmlmr
 from diptych.methods.deep.base_network import BaseNetwork
-from diptych.methods.deep.class_space import LINEAR_WEIGHTS
+from diptych.methods.deep.class_space import REGRESSION_WEIGHTS
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder
 from diptych.methods.propagation import propagate
@@ -84,7 +84,7 @@ class TestLearning:
     def test_without_validation_the_first_choices_are_taken(self, fit, unjudged_dataset):
         record = fit(unjudged_dataset).record_
         assert record["selection"] == record["partner_selection"] == []
-        assert record["chosen"]["linear_weight"] == LINEAR_WEIGHTS[0]
+        assert record["chosen"]["regression_weight"] == REGRESSION_WEIGHTS[0]
         assert record["chosen"]["heads"] == ["net", "shared", "contrastive", "quadruplet"]
         assert record["monitoring"]["best_step"] is None
 
@@ -217,15 +217,15 @@ class TestRecord:
         model = fit(counts_dataset)
         chosen, code = model.record_["chosen"], model.chains_["image"][0]
         assert list(class_embedder(model, "image").tower.heads) == chosen["heads"]
-        linear = class_embedder(model, "image").linear
-        assert (linear.weight if linear else 0.0) == chosen["linear_weight"]
+        regression = class_embedder(model, "image").regression
+        assert (regression.weight if regression else 0.0) == chosen["regression_weight"]
         assert len(class_embedder(model, "text").tower.members) == chosen["members"] == 2
         assert (code.class_weight, code.partner_weight) == (chosen["class_weight"], chosen["partner_weight"])
         assert chosen["steps"] == model.record_["sizes"]["steps"] == model.record_["monitoring"]["steps"]
         assert {"ridge", "components", "power"} < set(chosen)
         tried = [trial["params"] for trial in model.record_["selection"]]
-        assert {"heads": tuple(chosen["heads"]), "linear_weight": chosen["linear_weight"]} in tried
-        assert len(tried) == 2 * len(LINEAR_WEIGHTS)
+        assert {"heads": tuple(chosen["heads"]), "regression_weight": chosen["regression_weight"]} in tried
+        assert len(tried) == 2 * len(REGRESSION_WEIGHTS)
         assert model.record_["partner_selection"]
 
     def test_what_was_watched_is_kept(self, fit, counts_dataset):
@@ -274,9 +274,8 @@ SWITCHES = {
 
 
 def test_every_parameter_is_tried_below():
-    assert {*SWITCHES, "quadruplet_margin", "triplet_margin", "seed", "profile", "device", "cache"} == set(
-        cdmlmr.CDMLMR.parameter_defaults()
-    )
+    others = {"kernel_member", "quadruplet_margin", "triplet_margin", "seed", "profile", "device", "cache"}
+    assert {*SWITCHES, *others} == set(cdmlmr.CDMLMR.parameter_defaults())
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +295,14 @@ def test_every_switch_changes_what_is_retrieved(fit, counts_dataset, plain, name
     found = model.embed("text", rows, "both" if model.purposes else "auto")
     assert np.isfinite(found).all()
     assert found.shape != before.shape or np.abs(found - before).max() > 1e-6
+
+
+@hurried
+@pytest.mark.parametrize("kernel_member", [True, False])
+def test_a_regression_reads_a_kernel_only_where_it_may(fit, counts_dataset, kernel_member):
+    chosen = fit(counts_dataset, kernel_member=kernel_member, partner_space=False).record_["chosen"]["regressions"]
+    assert set(chosen) == {"image", "text"}
+    assert kernel_member or all(each["sharpness"] is None for each in chosen.values())
 
 
 @hurried

@@ -59,7 +59,9 @@ class CDMLMR(DeepMethod):
         branch_softmax: a softmax loss on each branch.
         quadruplet_negatives: "softmin" over all mismatches in the batch, or "random" as published.
         mixup: parameter of the Beta distribution by which rows are blended; 0 blends none.
-        linear_member: add logistic regression on the features to the mean, by a share chosen on validation.
+        linear_member: add a logistic regression to the mean, by a share chosen on validation.
+        kernel_member: let that regression read a Gaussian kernel of the features, where held-out classes are then more
+            probable than by the features themselves.
         retrieved: "probabilities", or "codes": the branches' outputs, as published.
         partner_space: learn the second space.
         contrastive_margin: α.
@@ -93,6 +95,7 @@ class CDMLMR(DeepMethod):
         quadruplet_negatives: Negatives = "softmin",
         mixup: float | None = None,
         linear_member: bool = True,
+        kernel_member: bool = True,
         retrieved: Retrieved = "probabilities",
         partner_space: bool = True,
         contrastive_margin: float = 1.2,
@@ -119,6 +122,7 @@ class CDMLMR(DeepMethod):
         self.quadruplet_negatives = quadruplet_negatives
         self.mixup = mixup
         self.linear_member = linear_member
+        self.kernel_member = kernel_member
         self.retrieved = retrieved
         self.partner_space = partner_space
         self.contrastive_margin = contrastive_margin
@@ -192,13 +196,16 @@ class CDMLMR(DeepMethod):
         if self.retrieved == "codes" or (self.losses != "none" and not self.branch_softmax):
             classes = branch_space(source, towers)
         else:
-            classes = probability_space(context, source, towers, linear_member=self.linear_member)
+            classes = probability_space(
+                context, source, towers, with_regression=self.linear_member, with_kernel=self.kernel_member
+            )
         self.record_["selection"] = classes.search.trials
         self.record_["chosen"] = {
             "members": sizes.members,
             "steps": sizes.steps,
             "heads": list(classes.heads),
-            "linear_weight": classes.linear_weight,
+            "regression_weight": classes.regression_weight,
+            "regressions": classes.regressions,
             "temperatures": classes.temperatures,
         }
         if not self.partner_space:

@@ -11,11 +11,11 @@ from diptych._core.arrays import Features, Singles
 from diptych.data import KindBlock
 from diptych.data.modality import BlockKind
 from diptych.features.scaling import fit_scaling
-from diptych.methods.deep.class_space import held_out_loss
 from diptych.methods.deep.dbn import CLIP
 from diptych.methods.deep.deep_method import Documents, StageContext
 from diptych.methods.deep.layers import Chain, Clip, EqualLength, counts_block, prepare_blocks, run_chain
 from diptych.methods.deep.profile import WIDE_COLUMNS
+from diptych.methods.deep.regression_member import held_out_loss
 from diptych.nets.cdmlmr_objective import TowerRows
 from diptych.nets.rows import RowSource, SparseRows
 

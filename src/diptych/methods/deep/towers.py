@@ -1,7 +1,7 @@
 """Frozen towers of CDMLMR and of two-tower: embed with NumPy, without torch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import softmax
@@ -9,7 +9,7 @@ from scipy.special import softmax
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.state import stateful, stateful_as
 from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
-from diptych.methods.semantic.posteriors import Posteriors
+from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
 
 LEAST_PROBABILITY = 1e-12
 
@@ -116,17 +116,20 @@ class Tower:
         return [found[name] for name in self.heads]
 
 
-@stateful
+Regression = Posteriors | KernelPosteriors
+
+
+@stateful_as("LinearMember")
 @dataclass(frozen=True)
-class LinearMember:
-    """The linear solution as a member: logistic regression on the scaled features.
+class RegressionMember:
+    """Logistic regression as a member, on the scaled features or on a kernel of them.
 
     Attributes:
         posteriors: the fitted regression.
         weight: its share in the mean of class probabilities.
     """
 
-    posteriors: Posteriors
+    posteriors: Regression
     weight: float
 
 
@@ -141,14 +144,14 @@ class ClassProbabilityEmbedder:
 
     Attributes:
         tower: the network's part.
-        linear: the linear member; None without one.
+        regression: the regression; None without one.
         place: the modality's number, which decides its column.
         modalities: how many there are.
         temperature: below 1 it sharpens the probabilities, for an average of cautious guesses is too cautious.
     """
 
     tower: Tower
-    linear: LinearMember | None
+    regression: RegressionMember | None = field(metadata={"stored": "linear"})
     place: int
     modalities: int
     temperature: float = 1.0
@@ -156,11 +159,11 @@ class ClassProbabilityEmbedder:
     def probabilities(self, rows: Features) -> Floats:
         """The class probabilities of rows."""
         network = self.tower.posteriors(rows)
-        if self.linear is None:
+        if self.regression is None:
             return tempered(network, self.temperature)
         features = run_chain(self.tower.prepare, rows)
-        regressed = self.linear.posteriors(features.astype(np.float64))
-        share = self.linear.weight
+        regressed = self.regression.posteriors(features.astype(np.float64))
+        share = self.regression.weight
         return tempered((1.0 - share) * network + share * regressed, self.temperature)
 
     def __call__(self, rows: Features) -> Singles:

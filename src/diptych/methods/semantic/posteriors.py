@@ -16,6 +16,7 @@ from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import Progress
 from diptych._core.state import stateful
 from diptych.data import TrainingData
+from diptych.methods.linear.kernels import Kernel
 from diptych.methods.selection import Search, Validation
 
 _MAX_STEPS = 500
@@ -39,6 +40,28 @@ class Posteriors:
     def __call__(self, rows: Floats) -> Floats:
         """The posterior of every class for every row; each row adds up to one."""
         return np.asarray(softmax(rows @ self.weights + self.intercepts, axis=1))
+
+
+@stateful
+@dataclass(frozen=True)
+class KernelPosteriors:
+    """p(c | x) = softmax(k(x) A + b), with k(x) the kernel of x with every landmark.
+
+    Attributes:
+        kernel: k.
+        landmarks: rows of training items.
+        weights: A, landmarks × classes.
+        intercepts: b, one per class.
+    """
+
+    kernel: Kernel
+    landmarks: Floats
+    weights: Floats
+    intercepts: Floats
+
+    def __call__(self, rows: Floats) -> Floats:
+        """The posterior of every class for every row; each row adds up to one."""
+        return np.asarray(softmax(self.kernel(rows, self.landmarks) @ self.weights + self.intercepts, axis=1))
 
 
 def fit_posteriors(rows: Floats, targets: Integers | Floats, classes: int, strength: float) -> Posteriors:

@@ -1,0 +1,195 @@
+"""The regression that CDMLMR carries as a member: logistic, on the features or on a Gaussian kernel of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from diptych._core.arrays import Floats, Integers, Singles
+from diptych._core.seeding import generator
+from diptych.methods.deep.towers import Regression
+from diptych.methods.linear.kernels import Kernel, landmark_view, median_distance
+from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
+
+STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
+"""Penalties from strong to weak: each solution starts from the one before, so that all cost little more than one."""
+
+TRIED_STRENGTHS = (3e-2, 3e-3)
+"""The penalties by which kernels are compared."""
+
+SHARPNESS = (1.0, 2.0, 4.0, 8.0)
+"""Kernels to compare: γ times the median squared distance between rows."""
+
+FEWEST_HELD_OUT = 100
+"""Held-out rows below which the penalty is chosen on a fifth of the training rows instead."""
+
+MOST_ROWS = 5_000
+MOST_TRIED_ROWS = 2_000
+MOST_LANDMARKS = 1_000
+MOST_COMPARED = 500
+_STEPS = 30
+_LEAST_VARIANCE = 1e-6
+
+HeldOut = tuple[Singles, Integers] | None
+Rows = tuple[torch.Tensor, torch.Tensor]
+Solution = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class RegressionChoice:
+    """What was chosen on held-out rows.
+
+    Attributes:
+        strength: the penalty.
+        sharpness: of the kernel, see `SHARPNESS`; None where the regression reads the features themselves.
+    """
+
+    strength: float
+    sharpness: float | None = None
+
+
+def fit_regression_member(
+    rows: Singles, targets: Singles, held_out: HeldOut, seed: int, *, with_kernel: bool = True
+) -> tuple[Regression, RegressionChoice]:
+    """Fit one modality's regression, its penalty and its kernel chosen by the log-loss of held-out rows.
+
+    The log-loss and not retrieval decides, because what is wanted are probabilities that can be believed. Whether a
+    kernel is worth it is decided on at most `MOST_TRIED_ROWS` training rows, and the winner fitted on all.
+
+    Args:
+        rows: scaled features of the labelled training items.
+        targets: their class probabilities.
+        held_out: scaled features and class numbers of validation items; None for none.
+        seed: of the fifth that is held out where validation items are few, and of the kernel's landmarks.
+        with_kernel: whether kernels are tried.
+
+    Returns:
+        The regression on all rows, and what was chosen.
+    """
+    learning, scoring = _split(rows, targets, held_out, seed)
+    sharpness = _best_sharpness(learning, scoring, seed) if with_kernel else None
+    kernel = None if sharpness is None else GaussianFeatures.of(learning[0].numpy(), sharpness, seed)
+    trials = _path(_mapped(learning[0], kernel), learning[1], STRENGTHS)
+    heard = _mapped(scoring[0], kernel), scoring[1]
+    best = int(np.argmin([_loss(solution, *heard) for solution in trials]))
+    solution = trials[best]
+    if len(learning[0]) < len(rows):
+        kernel = None if sharpness is None else GaussianFeatures.of(rows, sharpness, seed)
+        everything = _mapped(torch.from_numpy(rows), kernel)
+        solution = _path(everything, torch.from_numpy(targets), STRENGTHS[: best + 1])[-1]
+    weight, bias = (part.double().numpy() for part in solution)
+    fitted = Posteriors(weight, bias) if kernel is None else kernel.posteriors(weight, bias)
+    return fitted, RegressionChoice(STRENGTHS[best], sharpness)
+
+
+def held_out_loss(rows: Singles, targets: Singles, held_out: HeldOut, seed: int) -> float:
+    """The log-loss of held-out rows under a regression with a middle penalty: how well features tell the classes.
+
+    At most `MOST_ROWS` training rows are looked at.
+    """
+    chosen = generator(seed, "features").permutation(len(rows))[:MOST_ROWS]
+    learning, scoring = _split(rows[chosen], targets[chosen], held_out, seed)
+    return _loss(_path(*learning, (1e-2,))[0], *scoring)
+
+
+@dataclass(frozen=True)
+class GaussianFeatures:
+    """The principal coordinates of rows in the feature space of a Gaussian kernel (Nyström's method).
+
+    They are scaled to as much variance as z-scored columns have, so that penalties mean what they mean for features.
+
+    Attributes:
+        kernel: exp(−γ‖x − l‖²).
+        landmarks: the training rows l.
+        projection: from the kernel of a row with the landmarks to its coordinates.
+        offset: subtracted from these.
+    """
+
+    kernel: Kernel
+    landmarks: Floats
+    projection: Floats
+    offset: Floats
+
+    @classmethod
+    def of(cls, rows: Singles, sharpness: float, seed: int) -> "GaussianFeatures":
+        """Draw landmarks from training rows, and learn the axes from all of them."""
+        chosen = np.sort(generator(seed, "landmarks").permutation(len(rows))[:MOST_LANDMARKS])
+        exact = rows.astype(np.float64)
+        landmarks = exact[chosen]
+        kernel = Kernel("rbf", sharpness / median_distance(landmarks[:MOST_COMPARED]) ** 2)
+        view = landmark_view(kernel(exact, landmarks), kernel(landmarks, landmarks))
+        kept = view.values > _LEAST_VARIANCE * view.values[0]
+        scale = np.sqrt(rows.shape[1] * len(rows) / view.values[kept].sum())
+        projection, offset = view.dual(scale * np.eye(len(kept))[:, kept])
+        return cls(kernel, landmarks, projection, offset)
+
+    def __call__(self, rows: Singles) -> Singles:
+        """Map scaled features."""
+        mapped = self.kernel(rows.astype(np.float64), self.landmarks) @ self.projection - self.offset
+        return np.asarray(mapped, dtype=np.float32)
+
+    def posteriors(self, weight: Floats, bias: Floats) -> KernelPosteriors:
+        """Fold the map into the regression on it."""
+        return KernelPosteriors(self.kernel, self.landmarks, self.projection @ weight, bias - self.offset @ weight)
+
+
+def _best_sharpness(learning: Rows, scoring: Rows, seed: int) -> float | None:
+    """The kernel under which held-out rows' classes are most probable; None where no kernel beats the features."""
+    order = generator(seed, "kernel trials").permutation(len(learning[0]))[:MOST_TRIED_ROWS]
+    rows, targets = learning[0][order], learning[1][order]
+    few = scoring[0][:MOST_TRIED_ROWS], scoring[1][:MOST_TRIED_ROWS]
+    losses: dict[float | None, float] = {}
+    for sharpness in (None, *SHARPNESS):
+        kernel = None if sharpness is None else GaussianFeatures.of(rows.numpy(), sharpness, seed)
+        heard = _mapped(few[0], kernel), few[1]
+        losses[sharpness] = min(_loss(each, *heard) for each in _path(_mapped(rows, kernel), targets, TRIED_STRENGTHS))
+    return min(losses, key=lambda sharpness: losses[sharpness])
+
+
+def _mapped(rows: torch.Tensor, kernel: GaussianFeatures | None) -> torch.Tensor:
+    return rows if kernel is None else torch.from_numpy(kernel(rows.numpy()))
+
+
+def _split(rows: Singles, targets: Singles, held_out: HeldOut, seed: int) -> tuple[Rows, Rows]:
+    """Rows to learn from and to score by: validation items where they are enough, else a fifth of the training rows."""
+    if held_out is not None and len(held_out[1]) >= FEWEST_HELD_OUT:
+        known = np.eye(targets.shape[1], dtype=np.float32)[held_out[1]]
+        return (torch.from_numpy(rows), torch.from_numpy(targets)), (
+            torch.from_numpy(held_out[0]),
+            torch.from_numpy(known),
+        )
+    order = generator(seed, "linear member").permutation(len(rows))
+    scoring, learning = np.split(order, [max(1, len(rows) // 5)])
+    return (torch.from_numpy(rows[learning]), torch.from_numpy(targets[learning])), (
+        torch.from_numpy(rows[scoring]),
+        torch.from_numpy(targets[scoring]),
+    )
+
+
+def _path(rows: torch.Tensor, targets: torch.Tensor, strengths: Sequence[float]) -> list[Solution]:
+    """Minimise (1/n) Σ −t log p + (strength / 2) ‖W‖² for each strength, by L-BFGS from the solution before."""
+    weight = torch.zeros(rows.shape[1], targets.shape[1], requires_grad=True)
+    bias = torch.zeros(targets.shape[1], requires_grad=True)
+    solutions = []
+    for strength in strengths:
+        optimizer = torch.optim.LBFGS(
+            [weight, bias], max_iter=_STEPS, history_size=10, tolerance_grad=1e-5, line_search_fn="strong_wolfe"
+        )
+
+        def loss(optimizer: torch.optim.LBFGS = optimizer, strength: float = strength) -> float:
+            optimizer.zero_grad()
+            value = functional.cross_entropy(torch.addmm(bias, rows, weight), targets)
+            value = value + 0.5 * strength * weight.square().sum()
+            value.backward()  # type: ignore[no-untyped-call]
+            return float(value.detach())
+
+        optimizer.step(loss)  # type: ignore[no-untyped-call]
+        solutions.append((weight.detach().clone(), bias.detach().clone()))
+    return solutions
+
+
+def _loss(solution: Solution, rows: torch.Tensor, targets: torch.Tensor) -> float:
+    weight, bias = solution
+    return float(functional.cross_entropy(torch.addmm(bias, rows, weight), targets))
