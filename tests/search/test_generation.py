@@ -9,6 +9,7 @@ import pytest
 from diptych._core import files
 from diptych._core.errors import BackendUnavailableError, DataError
 from diptych.data import Dataset
+from diptych.index.registry import EngineLocation
 from diptych.methods import create, save_model
 from diptych.search import NewItem, QueryPart, Searcher, build_index, handover, index_folder
 from search.gallery import png
@@ -151,7 +152,7 @@ def _refuse(*_) -> None:
 def test_a_failure_before_the_exchange_leaves_the_old_one_in_force(own, own_index, rebuild, monkeypatch) -> None:
     own.add([NewItem("mine", "text", "a red wall", {})])
     with monkeypatch.context() as patched:
-        patched.setattr(files, "_swap", _refuse)
+        patched.setattr(files, "exchange_folders", _refuse)
         with pytest.raises(DataError, match="no such thing"):
             rebuild()
     own.add([NewItem("more", "text", "a red wall", {})])
@@ -182,14 +183,14 @@ def test_who_may_not_write_for_long_is_told_to_come_back(own, own_index, monkeyp
 def away(monkeypatch):
     """The engine is away, for as long as the set holds a reason."""
     reasons = {"nobody answers"}
-    opened = index_folder.EngineLocation.open
+    opened = EngineLocation.open
 
     def open(*given, **named):
         for reason in reasons:
             raise BackendUnavailableError(reason, f"{reason} at 192.0.2.7:5432")
         return opened(*given, **named)
 
-    monkeypatch.setattr(index_folder.EngineLocation, "open", open)
+    monkeypatch.setattr(EngineLocation, "open", open)
     monkeypatch.setattr(handover, "_PAUSE_S", 0.01)
     return reasons
 

@@ -10,8 +10,8 @@ import pytest
 from diptych._core.errors import ConfigError
 from diptych.data import Dataset
 from diptych.index import local, registry
+from diptych.index.registry import URL_VARIABLE, EngineLocation
 from diptych.search import QueryPart, Searcher, build_index
-from diptych.search.index_folder import URL_VARIABLE, EngineLocation
 
 
 @pytest.fixture

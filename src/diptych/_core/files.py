@@ -229,10 +229,10 @@ def write_npy(target: Path, blocks: Iterable[Singles], count: int) -> tuple[int,
 
 
 @contextmanager
-def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def atomic_folder(target: Path, *, overwrite: bool = False, former: Path | None = None) -> Iterator[Path]:
     """Yield a temporary folder that becomes `target` when the block succeeds, and vanishes when it fails.
 
-    An existing folder is kept until the new one is complete, and is only replaced with `overwrite`.
+    An existing folder is only replaced with `overwrite`; it then goes to `former`, on the same disk, or is deleted.
     """
     refuse_existing(target, overwrite=overwrite)
     target = target.resolve()  # so that "." has a name and a link keeps pointing at the folder
@@ -242,14 +242,18 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
         for path in temporary.rglob("*"):
             _sync(path)
         temporary.chmod(0o755)
-        _swap(temporary, target)
+        replaces = target.exists()
+        exchange_folders(temporary, target)
+        if former is not None and replaces:
+            former.parent.mkdir(parents=True, exist_ok=True)
+            temporary.rename(former)
 
 
-def _swap(new: Path, target: Path) -> None:
-    """Put `new` in the place of `target`, which is there or absent at every moment but never in between.
+def exchange_folders(new: Path, target: Path) -> None:
+    """Put `new` in the place of `target`, and `target`, if it is there, in the place of `new`.
 
-    Where the system cannot exchange two folders in one step, the former folder stays beside the target until the
-    new one is in place; `restore_interrupted` brings it back after a crash between the two renames.
+    Where the system cannot exchange two folders in one step, the former folder stays beside the target until the new
+    one is in place; `restore_interrupted` brings it back after a crash between the two renames.
     """
     if not target.exists():
         new.rename(target)
@@ -262,7 +266,7 @@ def _swap(new: Path, target: Path) -> None:
         except BaseException:
             retired.rename(target)
             raise
-        shutil.rmtree(retired, ignore_errors=True)
+        retired.rename(new)
     _sync(target.parent)
 
 

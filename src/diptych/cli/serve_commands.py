@@ -108,7 +108,7 @@ def serve(
 
     Pass keys in the environment rather than as options, which other users of the machine can see.
     """
-    from diptych.search.index_folder import URL_VARIABLE
+    from diptych.index.registry import URL_VARIABLE
     from diptych.up.folder import shown_address
 
     try:

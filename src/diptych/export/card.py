@@ -10,10 +10,11 @@ from diptych.experiments import evaluate_model, model_block
 from diptych.experiments.score_blocks import plain_json
 from diptych.export.card_page import limits
 from diptych.export.pipeline_export import OF_THE_MACHINE, without_folders
+from diptych.index.registry import EngineLocation
 from diptych.methods import Method, entry, load_model, model_fingerprint, names
 from diptych.methods.exported import DOCUMENT, ExportedModel
 from diptych.search.entries import describe_dataset
-from diptych.search.index_folder import CALIBRATION_FILE, MODEL_FOLDER, Description, EngineLocation
+from diptych.search.index_folder import CALIBRATION_FILE, MODEL_FOLDER, Description
 from diptych.search.probability.calibration import read_calibration
 
 _MEASURES = ("map", "map_ci95", "map@50", "map@50_ci95", "chance")

@@ -6,14 +6,17 @@ An installed package adds an engine by an item point of the group `diptych.engin
 `restore(file, place)`.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
+from urllib.parse import urlsplit
 
-from diptych._core.errors import ConfigError
+from diptych._core.errors import ConfigError, DataError
 from diptych.index.contract import Index
 from diptych.index.identity import EmbedderId, Identity
 from diptych.index.items import ItemLimits
@@ -116,3 +119,92 @@ def _module(engine: str) -> ModuleType:
 
 def _function(engine: str, name: str) -> Callable[..., Index]:
     return cast(Callable[..., Index], getattr(_module(engine), name))
+
+
+URL_VARIABLE = "DIPTYCH_ENGINE_URL"
+"""The environment variable with the address of the server, password and all, which no index keeps."""
+
+
+@dataclass(frozen=True)
+class EngineLocation:
+    """Where the vectors are.
+
+    Attributes:
+        engine: which engine.
+        url: the address of its server; None for an engine in the folder.
+        place: what the index is called on the server; None for an engine in the folder.
+        options: of the engine, for an index that is made.
+    """
+
+    engine: str = "local"
+    url: str | None = None
+    place: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def found(cls, engine: str, url: str | None, place: str | None, stored_url: str | None = None) -> "EngineLocation":
+        """A location whose address is given, in the environment, or known without a password."""
+        if engine == "local":
+            if url is not None:
+                raise ConfigError(f"the local engine has no address, and {url!r} was given; leave out --url.")
+            return cls()
+        return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
+
+    def for_texts(self) -> "EngineLocation":
+        """Where the texts beside an index are: the same engine where it finds words, else one in the folder."""
+        if self.engine not in engines_with_words() or self.place is None:
+            return EngineLocation()
+        return EngineLocation(self.engine, self.url, f"{self.place}-texts")
+
+    def create(self, folder: Path, identity: Identity, *, parts_searched: bool = False, words: bool = False) -> Index:
+        """Make an empty index.
+
+        Args:
+            folder: where, for an engine in a folder.
+            identity: of the vectors.
+            parts_searched: whether queries will look at some of the columns only. Such a query is compared with every
+                vector; Milvus does this well only if the index is made for it.
+            words: whether entries can also be found by words.
+        """
+        decided = [name for name in ("url", "words") if name in self.options]
+        if decided:
+            raise ConfigError(f"the engine option '{decided[0]}' is decided by the index; leave it out.")
+        options = self._options()
+        if parts_searched and self.engine == "milvus":
+            options["structure"] = "flat"
+        options |= self.options
+        return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
+
+    def open(
+        self,
+        folder: Path,
+        embedder: EmbedderId | None = None,
+        *,
+        writable: bool = True,
+        options: Mapping[str, Any] | None = None,
+    ) -> Index:
+        """Open the index; one of another embedder is refused, if that is given.
+
+        Args:
+            folder: where, for an engine in a folder.
+            embedder: of the vectors.
+            writable: whether items may be added and removed.
+            options: of `open_index`, such as `limits` and `time_limit_s`.
+        """
+        given = dict(options or {})
+        if self.engine == "local":
+            return open_index(folder, embedder=embedder, read_only=not writable, **given)
+        if self.place is None:
+            raise DataError(f"{folder} does not say what its index is called in {self.engine}; build it again.")
+        return open_index(self.place, engine=self.engine, embedder=embedder, **self._options(), **given)
+
+    @property
+    def public_url(self) -> str | None:
+        """The address without its password, as it may stand in a file."""
+        if self.url is None:
+            return None
+        secret = urlsplit(self.url).password
+        return self.url if secret is None else self.url.replace(f":{secret}@", "@", 1)
+
+    def _options(self) -> dict[str, Any]:
+        return {"url": self.url or ""} if self.place else {}

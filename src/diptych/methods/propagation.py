@@ -107,7 +107,12 @@ def affinity_graph(embeddings: Floats, neighbours: int = NEIGHBOURS) -> Sparse:
         neighbours: how many other rows each is joined to.
     """
     count = len(embeddings)
-    cosines, nearest = _nearest(embeddings.astype(np.float32), min(neighbours, count - 1))
+    return graph_of_neighbours(*nearest_rows(embeddings.astype(np.float32), min(neighbours, count - 1)))
+
+
+def graph_of_neighbours(cosines: Singles, nearest: Integers) -> Sparse:
+    """The graph of `affinity_graph`, of the neighbours of each row and their cosines; -1 stands for no neighbour."""
+    count = len(nearest)
     weights = np.maximum(cosines.astype(np.float64), 0.0) ** WEIGHT_POWER
     weights[nearest < 0] = 0.0  # an approximate search may find fewer
     rows = np.repeat(np.arange(count), nearest.shape[1])
@@ -135,17 +140,33 @@ def spread_labels(graph: Sparse, given: Floats, alpha: float = ALPHA) -> Floats:
         The share of every item in every class. A row is zero where no label reached it, and where its largest share
         belongs to two classes alike.
     """
+    spread = balanced_shares(diffused(graph, given, alpha))
+    known = given.any(axis=1)
+    spread[known] = given[known]
+    return spread
+
+
+def diffused(graph: Sparse, given: Floats, alpha: float = ALPHA) -> Floats:
+    """F after so many steps of F ← α S F + (1 − α) Y: linear in Y, and each column by itself."""
     spread = given
     for _ in range(STEPS):
         spread = alpha * (graph @ spread) + (1.0 - alpha) * given
-    spread = _divided(spread, spread.sum(axis=0, keepdims=True))
+    return spread
+
+
+def balanced_shares(spread: Floats, mass: Floats | None = None) -> Floats:
+    """Columns of equal mass, entries squared, and rows that add up to one; zero where two classes share the lead.
+
+    Args:
+        spread: F, as `diffused` gives it; or some of its rows.
+        mass: of each column, where only some rows are given; or of each row's own columns.
+    """
+    spread = _divided(spread, spread.sum(axis=0, keepdims=True) if mass is None else mass)
     spread = _divided(spread, spread.max(axis=1, keepdims=True)) ** SHARPNESS
     spread = _divided(spread, spread.sum(axis=1, keepdims=True))
-    if given.shape[1] > 1:
-        *_, second, first = np.sort(spread, axis=1).T
+    if spread.shape[1] > 1:
+        second, first = np.partition(spread, -2, axis=1)[:, -2:].T
         spread[first - second <= _UNDECIDED] = 0.0
-    known = given.any(axis=1)
-    spread[known] = given[known]
     return spread
 
 
@@ -165,7 +186,7 @@ def _divided(values: Floats, by: Floats) -> Floats:
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
 
 
-def _nearest(embeddings: Singles, count: int) -> tuple[Singles, Integers]:
+def nearest_rows(embeddings: Singles, count: int) -> tuple[Singles, Integers]:
     """The cosines and positions of each row's nearest other rows; -1 where fewer were found."""
     index = _index(embeddings)
     index.add(embeddings)

@@ -7,9 +7,10 @@ was at one moment, and the model and the small files beside them. What can be co
 import hashlib
 import json
 import shutil
+import sqlite3
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -17,16 +18,18 @@ from typing import IO
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych._core.files import atomic_file, atomic_folder, refuse_existing, temporary_folder
 from diptych.index import Index
+from diptych.index.registry import EngineLocation
 from diptych.index.registry import restore_index as restore_engine
 from diptych.methods.model_folder import model_problems
 from diptych.search.entries import FILE as KEYS_FILE
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
+    LABELS_FILE,
     MEDIA_FOLDER,
     MODEL_FOLDER,
     Description,
-    EngineLocation,
     check_target,
+    folder_beside,
     write_lock,
 )
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
@@ -119,10 +122,37 @@ def restore_backup(file: str | Path, folder: str | Path, *, overwrite: bool = Fa
                 shutil.copytree(work / "engine", place, dirs_exist_ok=True)
                 shutil.rmtree(work / "engine")
         shutil.rmtree(copies / _VECTORS.partition("/")[0])
+        labels = Path(work) / LABELS_FILE
+        if (copies / LABELS_FILE).is_file():
+            (copies / LABELS_FILE).rename(labels)
         shutil.copytree(copies, temporary, dirs_exist_ok=True)
         problems = verify_index(temporary)
         if problems:
             raise DataError(f"{source} is damaged: {problems[0]}; restore another backup.")
+        if labels.is_file():
+            _restore_labels(labels, folder_beside(target) / LABELS_FILE, source)
+
+
+def _restore_labels(saved: Path, target: Path, source: Path) -> None:
+    """Put the labels of a backup where they belong; those given since the backup was written are kept."""
+    target.parent.mkdir(exist_ok=True)
+    try:
+        if not target.exists():
+            with atomic_file(target) as temporary:
+                shutil.copyfile(saved, temporary)
+            return
+        with closing(sqlite3.connect(target)) as there, there:
+            there.execute("ATTACH ? AS saved", (str(saved),))
+            there.execute(
+                "INSERT OR REPLACE INTO labels SELECT s.* FROM saved.labels AS s LEFT JOIN labels AS t USING (item)"
+                " WHERE t.item IS NULL OR t.time < s.time"
+            )
+            there.execute(
+                "INSERT INTO history (item, answer, label, who, time, source)"
+                " SELECT item, answer, label, who, time, source FROM labels"
+            )
+    except sqlite3.Error as error:
+        raise DataError(f"the labels in {source} cannot be restored ({error}); restore another backup.") from None
 
 
 def _copy(folder: Path, known: Description, copies: Path) -> None:
@@ -138,6 +168,11 @@ def _copy(folder: Path, known: Description, copies: Path) -> None:
         store.snapshot(copies / MEDIA_FOLDER)
     finally:
         store.close()
+    labels = folder_beside(folder) / LABELS_FILE
+    if labels.is_file():
+        with closing(sqlite3.connect(labels)) as here, closing(sqlite3.connect(copies / LABELS_FILE)) as copy:
+            here.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
     shutil.copytree(folder / MODEL_FOLDER, copies / MODEL_FOLDER)
     for name in _FILES:
         if (folder / name).is_file():

@@ -18,20 +18,14 @@ from diptych._core.processes import Executor
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
 from diptych.index import EmbedderId, Identity, Index
+from diptych.index.registry import EngineLocation
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.parallel import embed_blocks_by
 from diptych.methods.purposes import Purpose
-from diptych.search.browse.projection import ProjectionChoice, project, write_projection
+from diptych.search.browse.projection import Projection, ProjectionChoice, project, write_projection
 from diptych.search.entries import describe_dataset, describe_items, entry_id, media_names
 from diptych.search.handover import take_over_changes
-from diptych.search.index_folder import (
-    CALIBRATION_FILE,
-    MEDIA_FOLDER,
-    MODEL_FOLDER,
-    EngineLocation,
-    WorkFolder,
-    work_folder,
-)
+from diptych.search.index_folder import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER, WorkFolder, work_folder
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.listing import Lister
 from diptych.search.media_store import ImageImporter, MediaStore, image_importer
@@ -80,11 +74,12 @@ def build_index(
     url: str | None = None,
     engine_options: Mapping[str, Any] | None = None,
     purpose: Purpose = "auto",
-    projection: ProjectionChoice = "auto",
+    projection: ProjectionChoice | Projection = "auto",
     thumbnails: bool = True,
     keep_originals: bool = False,
     overwrite: bool = False,
     keep_changes: bool = True,
+    former: Path | None = None,
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress = silent,
@@ -101,11 +96,12 @@ def build_index(
         url: the address of that engine's server, if it has one.
         engine_options: options of that engine for the vectors, such as how many neighbours its structure links.
         purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
-        projection: how positions for the explore view are made.
+        projection: how positions for the explore view are made; or those of an earlier index of the same items.
         thumbnails: whether images are copied small.
         keep_originals: whether images are copied as they are, so that the index can be moved without them.
         overwrite: replace an index that is there, which may be searched and changed meanwhile.
         keep_changes: whether what was added, replaced or removed since that index was built is taken over.
+        former: where to keep the index that is replaced; None deletes it.
         seed: of what is drawn for calibration and projection.
         executor: where items are embedded, such as a cluster; None for this process.
         progress: told how far it is.
@@ -125,7 +121,7 @@ def build_index(
         "code": code_version("diptych.search.build"),
     } | ({"engine_options": dict(engine_options)} if engine_options else {})
     target = Path(out)
-    with work_folder(target, inputs, overwrite=overwrite) as work:
+    with work_folder(target, inputs, overwrite=overwrite, former=former) as work:
         location = replace(EngineLocation.found(engine, url, work.server_name), options=engine_options or {})
         plan = plan_texts(model, location) if "text" in dataset.metadata_columns else None
         with ExitStack() as opened:
@@ -143,7 +139,7 @@ def build_index(
             learner = DocumentLearner(lister, raw, dataset, model.modalities, seed)
             calibration = learner.learn(calibration, progress)
             progress("laying out", 0, 1)
-            layout = project(index, projection, seed=seed)
+            layout = projection if isinstance(projection, Projection) else project(index, projection, seed=seed)
             progress("laying out", 1, 1)
         write_calibration(calibration, work.path / CALIBRATION_FILE)
         if layout is not None:

@@ -21,7 +21,8 @@ from diptych.features import clean_text
 from diptych.index import Condition, Index, parse
 from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or
 from diptych.index.filters.conditions import COLUMNS
-from diptych.search.index_folder import Description, EngineLocation
+from diptych.index.registry import EngineLocation
+from diptych.search.index_folder import Description
 
 _ATTRIBUTIONS = ("ATTRIBUTION.md", "ATTRIBUTION.txt")
 _LONGEST_ATTRIBUTION = 20_000
@@ -212,7 +213,8 @@ def describe_dataset(
     per_class = {name: part.labels.class_counts().tolist() for name, part in having.items()}
     splits = {name: dataset.splits[part.index] for name, part in having.items()}
     return Description(
-        dataset={"name": dataset.name, "fingerprint": dataset.fingerprint},
+        dataset={"name": dataset.name, "fingerprint": dataset.fingerprint}
+        | {key: str(dataset.source[key]) for key in ("taught_from",) if key in dataset.source},
         classes={
             label: {name: counts[code] for name, counts in per_class.items()}
             for code, label in enumerate(dataset.classes)
@@ -227,6 +229,7 @@ def describe_dataset(
         keys=metadata_keys(dataset),
         documents=_count_documents(dataset, having.values()),
         own_documents=bool((dataset.everything.documents == dataset.ids).all()),
+        origin=_from_index(dataset.path.resolve(), index_folder) if dataset.path.is_dir() else "",
     )
 
 
@@ -242,10 +245,15 @@ def _sources(dataset: Dataset, index_folder: Path) -> list[dict[str, str]]:
     """Where the images lie, as seen from the index's folder."""
     if dataset.source.get("importer") != "ingest":
         return []
-    there, here = (dataset.path / str(dataset.source["images"])).resolve(), index_folder.resolve()
+    there = (dataset.path / str(dataset.source["images"])).resolve()
+    return [{"path": _from_index(there, index_folder), "kind": str(dataset.source["images_kind"])}]
+
+
+def _from_index(there: Path, index_folder: Path) -> str:
+    """A path as seen from the index's folder, so that both may be moved together."""
+    here = index_folder.resolve()
     shared = Path(os.path.commonpath([here, there])) if here.anchor == there.anchor else Path(here.anchor)
-    path = there.as_posix() if shared == Path(here.anchor) else Path(os.path.relpath(there, here)).as_posix()
-    return [{"path": path, "kind": str(dataset.source["images_kind"])}]
+    return there.as_posix() if shared == Path(here.anchor) else Path(os.path.relpath(there, here)).as_posix()
 
 
 def _attribution(dataset: Dataset) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from diptych._core.errors import DiptychError
 from diptych._core.files import interpreting
 from diptych.index import EmbedderId
+from diptych.index.registry import EngineLocation
 from diptych.media import THUMBNAIL_TYPE, content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
@@ -22,7 +23,6 @@ from diptych.search.index_folder import (
     MODEL_FOLDER,
     REBUILD,
     Description,
-    EngineLocation,
     generation_of,
 )
 from diptych.search.index_folder import FILE as DESCRIPTION

@@ -8,18 +8,19 @@ last round runs while nobody may write, and ends with the exchange of the folder
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError
 from diptych._core.progress import Progress
 from diptych.index import Index, Item
+from diptych.index.registry import EngineLocation
 from diptych.search.entries import RESERVED
 from diptych.search.generation import Generation
-from diptych.search.index_folder import MEDIA_FOLDER, Description, EngineLocation, WorkFolder, generation_of, write_lock
+from diptych.search.index_folder import MEDIA_FOLDER, Description, generation_of, write_lock
 from diptych.search.media_store import Change, MediaStore
 from diptych.search.writer import NewItem
 
@@ -31,7 +32,19 @@ _ROUNDS = 10
 _REMEDY = "build the index with --discard-changes, or remove it from the old one"
 
 
-def take_over_changes(work: WorkFolder, target: Path, url: str | None, progress: Progress) -> int:
+class Replacement(Protocol):
+    """An index that is about to take the place of another.
+
+    Attributes:
+        path: its folder.
+        until_replaced: what is held until the folders have been exchanged.
+    """
+
+    path: Path
+    until_replaced: ExitStack
+
+
+def take_over_changes(work: Replacement, target: Path, url: str | None, progress: Progress) -> int:
     """Bring what was changed in an index into the one that is about to replace it; returns how many entries.
 
     From the last round on, nobody can write until the folders have been exchanged.

@@ -1,4 +1,4 @@
-"""The folder of an index: its description, where its engine is, who may write, and the folder in which it is built."""
+"""The folder of an index: its description, who may write, what stands beside it, and the folder it is built in."""
 
 import os
 import shutil
@@ -8,13 +8,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
+from diptych._core.errors import BackendUnavailableError, DataError
 from diptych._core.files import atomic_folder, checked_fields, interpreting, read_json, refuse_existing, write_json
 from diptych._core.locks import file_lock
-from diptych.index import EmbedderId, Identity, Index, create_index, open_index
-from diptych.index.registry import engines_with_words
 
 FILE = "searcher.json"
 MODEL_FOLDER, MEDIA_FOLDER, CALIBRATION_FILE = "model", "media", "calibration.json"
@@ -47,6 +44,7 @@ class Description:
         documents: how many documents there were; None if unknown.
         entries: how many entries of each modality there were.
         own_documents: whether every item was a document of its own.
+        origin: the folder of the dataset, as seen from the index's folder; empty where it had none.
     """
 
     dataset: dict[str, str]
@@ -64,6 +62,7 @@ class Description:
     documents: int | None = None
     entries: dict[str, int] = field(default_factory=dict)
     own_documents: bool = False
+    origin: str = ""
 
     def write(self, folder: Path) -> None:
         """Keep it in an index's folder."""
@@ -80,6 +79,57 @@ class Description:
             if found != (FORMAT, FORMAT_VERSION):
                 raise DataError(f"{folder / FILE} says format {found}; this diptych reads {(FORMAT, FORMAT_VERSION)}.")
             return checked_fields(cls(**written))
+
+
+LABELS_FILE = "labels.sqlite"
+
+
+def folder_beside(folder: Path) -> Path:
+    """Where labels and earlier models are kept: beside an index, for they outlive it when it is built anew.
+
+    >>> folder_beside(Path("/data/photos/index")).name
+    'index.teach'
+    """
+    whole = folder.resolve()
+    return whole.with_name(f"{whole.name}.teach")
+
+
+def generation_of(folder: Path) -> tuple[int, int]:
+    """What tells the index at a path from others that were or will be there; costs one look at the file system.
+
+    Raises:
+        BackendUnavailableError: when there is none.
+    """
+    for pause in _PAUSES_S:  # where two folders cannot be exchanged in one step there is none for a moment
+        try:
+            found = (folder / FILE).stat()
+            return found.st_ino, found.st_mtime_ns
+        except OSError:
+            time.sleep(pause)
+    raise BackendUnavailableError("the folder of the index is gone; put it back, or stop the server.")
+
+
+@contextmanager
+def write_lock(folder: Path, wait_s: float | None = None) -> Iterator[None]:
+    """Keep all others from changing an index or replacing its folder.
+
+    Args:
+        folder: the index.
+        wait_s: how long to wait for another process that does; ten seconds by default.
+
+    Raises:
+        BackendUnavailableError: when another process holds the lock for too long.
+    """
+    generation_of(folder)
+    with file_lock(folder / _WRITE_LOCK, timeout_s=_WAIT_S if wait_s is None else wait_s) as mine:
+        if not mine:
+            raise BackendUnavailableError("the index is being changed by another process; try again in a moment.")
+        yield
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that is in use, before any work is done; only an index may be overwritten."""
+    refuse_existing(target, overwrite=overwrite, only=(FILE, "an index"))
 
 
 class WorkFolder:
@@ -140,158 +190,50 @@ class WorkFolder:
         return False
 
 
-def generation_of(folder: Path) -> tuple[int, int]:
-    """What tells the index at a path from others that were or will be there; costs one look at the file system.
-
-    Raises:
-        BackendUnavailableError: when there is none.
-    """
-    for pause in _PAUSES_S:  # where two folders cannot be exchanged in one step there is none for a moment
-        try:
-            found = (folder / FILE).stat()
-            return found.st_ino, found.st_mtime_ns
-        except OSError:
-            time.sleep(pause)
-    raise BackendUnavailableError("the folder of the index is gone; put it back, or stop the server.")
-
-
 @contextmanager
-def write_lock(folder: Path, wait_s: float | None = None) -> Iterator[None]:
-    """Keep all others from changing an index or replacing its folder.
-
-    Args:
-        folder: the index.
-        wait_s: how long to wait for another process that does; ten seconds by default.
-
-    Raises:
-        BackendUnavailableError: when another process holds the lock for too long.
-    """
-    generation_of(folder)
-    with file_lock(folder / _WRITE_LOCK, timeout_s=_WAIT_S if wait_s is None else wait_s) as mine:
-        if not mine:
-            raise BackendUnavailableError("the index is being changed by another process; try again in a moment.")
-        yield
-
-
-@contextmanager
-def work_folder(target: Path, inputs: Mapping[str, Any], *, overwrite: bool) -> Iterator[WorkFolder]:
+def work_folder(
+    target: Path, inputs: Mapping[str, Any], *, overwrite: bool, former: Path | None = None
+) -> Iterator[WorkFolder]:
     """Yield the work folder of a target, for this process alone; it becomes the target when the block succeeds.
 
     When the block fails the folder stays, and the same inputs take it up; others start anew.
+
+    Args:
+        target: the index's folder.
+        inputs: what it is built of.
+        overwrite: whether it may replace an index.
+        former: where to keep the index that is replaced; None deletes it.
     """
     check_target(target, overwrite=overwrite)
     target = target.resolve()
-    lock = target.with_name(f".{target.name}.lock")
     target.parent.mkdir(parents=True, exist_ok=True)
+    with only_builder(target):
+        work = WorkFolder(target.with_name(f".{target.name}.building"), inputs)
+        with work.until_replaced:
+            yield work
+            _put_in_place(work, target, overwrite=overwrite, former=former)
+
+
+@contextmanager
+def only_builder(target: Path) -> Iterator[None]:
+    """Keep all others from building an index for a target.
+
+    Raises:
+        DataError: when another process does so.
+    """
+    lock = target.with_name(f".{target.name}.lock")
     with file_lock(lock, timeout_s=0) as mine:
         if not mine:
             raise DataError(f"another process is building {target}; wait for it to end.")
         try:
-            work = WorkFolder(target.with_name(f".{target.name}.building"), inputs)
-            with work.until_replaced:
-                yield work
-                _put_in_place(work, target, overwrite=overwrite)
+            yield
         finally:
             lock.unlink(missing_ok=True)
 
 
-def _put_in_place(work: WorkFolder, target: Path, *, overwrite: bool) -> None:
-    with atomic_folder(target, overwrite=overwrite) as temporary:
+def _put_in_place(work: WorkFolder, target: Path, *, overwrite: bool, former: Path | None) -> None:
+    with atomic_folder(target, overwrite=overwrite, former=former) as temporary:
         (work.path / _STATE).unlink()  # from here on a kill means to start anew, never to go on with half of it
         for path in sorted(work.path.iterdir()):
             path.rename(temporary / path.name)
     work.path.rmdir()
-
-
-def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that is in use, before any work is done; only an index may be overwritten."""
-    refuse_existing(target, overwrite=overwrite, only=(FILE, "an index"))
-
-
-URL_VARIABLE = "DIPTYCH_ENGINE_URL"
-"""The environment variable with the address of the server, password and all, which no index keeps."""
-
-
-@dataclass(frozen=True)
-class EngineLocation:
-    """Where the vectors are.
-
-    Attributes:
-        engine: which engine.
-        url: the address of its server; None for an engine in the folder.
-        place: what the index is called on the server; None for an engine in the folder.
-        options: of the engine, for an index that is made.
-    """
-
-    engine: str = "local"
-    url: str | None = None
-    place: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def found(cls, engine: str, url: str | None, place: str | None, stored_url: str | None = None) -> "EngineLocation":
-        """A location whose address is given, in the environment, or known without a password."""
-        if engine == "local":
-            if url is not None:
-                raise ConfigError(f"the local engine has no address, and {url!r} was given; leave out --url.")
-            return cls()
-        return cls(engine, url or os.environ.get(URL_VARIABLE) or stored_url, place)
-
-    def for_texts(self) -> "EngineLocation":
-        """Where the texts beside an index are: the same engine where it finds words, else one in the folder."""
-        if self.engine not in engines_with_words() or self.place is None:
-            return EngineLocation()
-        return EngineLocation(self.engine, self.url, f"{self.place}-texts")
-
-    def create(self, folder: Path, identity: Identity, *, parts_searched: bool = False, words: bool = False) -> Index:
-        """Make an empty index.
-
-        Args:
-            folder: where, for an engine in a folder.
-            identity: of the vectors.
-            parts_searched: whether queries will look at some of the columns only. Such a query is compared with every
-                vector; Milvus does this well only if the index is made for it.
-            words: whether entries can also be found by words.
-        """
-        decided = [name for name in ("url", "words") if name in self.options]
-        if decided:
-            raise ConfigError(f"the engine option '{decided[0]}' is decided by the index; leave it out.")
-        options = self._options()
-        if parts_searched and self.engine == "milvus":
-            options["structure"] = "flat"
-        options |= self.options
-        return create_index(self.place or folder, identity, engine=self.engine, words=words, **options)
-
-    def open(
-        self,
-        folder: Path,
-        embedder: EmbedderId | None = None,
-        *,
-        writable: bool = True,
-        options: Mapping[str, Any] | None = None,
-    ) -> Index:
-        """Open the index; one of another embedder is refused, if that is given.
-
-        Args:
-            folder: where, for an engine in a folder.
-            embedder: of the vectors.
-            writable: whether items may be added and removed.
-            options: of `open_index`, such as `limits` and `time_limit_s`.
-        """
-        given = dict(options or {})
-        if self.engine == "local":
-            return open_index(folder, embedder=embedder, read_only=not writable, **given)
-        if self.place is None:
-            raise DataError(f"{folder} does not say what its index is called in {self.engine}; build it again.")
-        return open_index(self.place, engine=self.engine, embedder=embedder, **self._options(), **given)
-
-    @property
-    def public_url(self) -> str | None:
-        """The address without its password, as it may stand in a file."""
-        if self.url is None:
-            return None
-        secret = urlsplit(self.url).password
-        return self.url if secret is None else self.url.replace(f":{secret}@", "@", 1)
-
-    def _options(self) -> dict[str, Any]:
-        return {"url": self.url or ""} if self.place else {}

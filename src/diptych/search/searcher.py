@@ -106,6 +106,11 @@ class Searcher:
         """Load encoders now rather than at the first query."""
         self._generations.warm()
 
+    @property
+    def generations(self) -> Generations:
+        """What is open of the index, for those who need more of it than a search."""
+        return self._generations
+
     def search(
         self,
         parts: Sequence[QueryPart] = (),

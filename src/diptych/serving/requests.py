@@ -221,23 +221,25 @@ _WHY = tuple(field.name for field in fields(Why))
 
 def answer_response(answer: Answer, signatures: Sequence[str | None] | None = None) -> Response:
     """Results in the shape of a `SearchAnswer`, written straight as JSON: there is nothing in them to be checked."""
-    hits: list[dict[str, Any]] = [
-        {
-            "id": hit.id,
-            "modality": hit.modality,
-            "metadata": hit.metadata,
-            "media": media_address(hit),
-            "item": hit.item,
-            "entries": hit.entries,
-            "score": hit.score,
-            "probability": hit.probability,
-            "why": _named(hit.why, _WHY),
-        }
-        for hit in answer.hits
-    ]
+    hits = [hit_out(hit) for hit in answer.hits]
     for hit, signature in zip(hits, signatures or (), strict=False):
         hit["signature"] = signature
     return Response(to_json({"hits": hits} | _named(answer, _ABOUT)), media_type="application/json")
+
+
+def hit_out(hit: Hit) -> dict[str, Any]:
+    """A result in the shape of a `HitOut`."""
+    return {
+        "id": hit.id,
+        "modality": hit.modality,
+        "metadata": hit.metadata,
+        "media": media_address(hit),
+        "item": hit.item,
+        "entries": hit.entries,
+        "score": hit.score,
+        "probability": hit.probability,
+        "why": _named(hit.why, _WHY),
+    }
 
 
 def item_out(hit: Hit) -> ItemOut:

@@ -16,6 +16,7 @@ from diptych.serving.errors import Problem, busy
 from diptych.serving.metrics import Metrics
 from diptych.serving.requests import check_image
 from diptych.serving.settings import ServingSettings
+from diptych.serving.teaching import TeachService
 
 log = logging.getLogger("diptych.serving")
 
@@ -98,10 +99,14 @@ class SearchService:
     Texts are quick, images and queries with a condition or far down a list are slow, so each have a thread: neither a
     large image nor a laborious condition holds up those who type. Suggestions have one too, for they are worth nothing
     late. Writes share the thread of the images.
+
+    Attributes:
+        teaching: what can be taught to the index.
     """
 
     def __init__(self, searcher: SearchBackend, settings: ServingSettings, metrics: Metrics) -> None:
         self._searcher, self._settings, self._metrics = searcher, settings, metrics
+        self.teaching = TeachService(searcher, settings, self._forget_info)
         self._readers = ThreadPoolExecutor(_READERS, "diptych-read")
         self._words = ThreadPoolExecutor(1, "diptych-words")
         self._slow = ThreadPoolExecutor(1, "diptych-slow")
@@ -205,6 +210,7 @@ class SearchService:
         """Finish what was begun and close the searcher."""
         for executor in (self._words, self._slow, self._images, self._suggesting, self._readers, self._checking):
             executor.shutdown(wait=True)
+        self.teaching.close()
         self._searcher.close()
 
     def _answer(self, batch: Sequence[Query]) -> Sequence[Answer | Exception]:
@@ -230,6 +236,9 @@ class SearchService:
     def _check_images(self, values: Sequence[object]) -> int:
         """Refuse images that are too large; returns how many pixels the others will be decoded to."""
         return sum(check_image(value, self._settings) for value in values if isinstance(value, bytes))
+
+    def _forget_info(self) -> None:
+        self._info = None
 
     def _changed(self, change: str, count: int) -> None:
         self._info = None

@@ -25,6 +25,7 @@ class ServingSettings:
         public_read: whether anybody may read although there is a file of keys.
         audit_log: a file to which every change is written, as JSON lines; None for none.
         snapshots: a folder for the backups that are asked for; None for none.
+        dataset: the folder of the dataset that the index was built from, to learn from; None for where it was then.
         tls_cert: a file with the certificate chain, for HTTPS.
         tls_key: a file with its private key.
         rate_per_second: requests that one client may make in a second for long; None for as many as it likes.
@@ -57,6 +58,7 @@ class ServingSettings:
     public_read: bool = False
     audit_log: str | None = None
     snapshots: str | None = None
+    dataset: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
     rate_per_second: float | None = None

@@ -1,7 +1,16 @@
 """What the server answers, one file for each kind of address."""
 
-from diptych.serving.routes import items, operations, page, search
+from diptych.serving.routes import items, labels, models, operations, page, search, teach
 
-ROUTERS = (search.router, items.router, items.media_router, page.router, operations.router)
+ROUTERS = (
+    search.router,
+    items.router,
+    items.media_router,
+    labels.router,
+    teach.router,
+    models.router,
+    page.router,
+    operations.router,
+)
 
 __all__ = ["ROUTERS"]

@@ -1,0 +1,169 @@
+"""The labels that people give to items: list, answer, forget, and tables of them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field, model_validator
+from starlette.responses import Response
+
+from diptych.serving.errors import Problem
+from diptych.serving.openapi import errors
+from diptych.serving.routes.teach import TeachStatus, status_out, teaching_of
+from diptych.serving.schemas import LONGEST_ID, Id, Strict
+from diptych.serving.security import MAY_WRITE, audit_of
+from diptych.teach import Answer, Label
+from diptych.teach.labels import LONGEST_LABEL
+
+router = APIRouter(prefix="/v1", tags=["labels"])
+_writes = [MAY_WRITE]
+_MOST_LABELLED = 5_000
+_CSV = "text/csv"
+
+
+class LabelsIn(Strict):
+    """One answer for some items: a class, "none" of the known classes, or "skip"."""
+
+    items: Annotated[list[Id], Field(min_length=1, max_length=_MOST_LABELLED, description="Of items or entries.")]
+    label: Annotated[str | None, Field(min_length=1, max_length=LONGEST_LABEL)] = None
+    answer: Answer = "class"
+
+    @model_validator(mode="after")
+    def _names_a_class_or_not(self) -> "LabelsIn":
+        if (self.answer == "class") != (self.label is not None):
+            raise ValueError("give a label, or the answer none or skip without one")
+        return self
+
+
+class LabelOut(BaseModel):
+    """An answer, who gave it and when."""
+
+    item: str
+    answer: Answer
+    label: str | None
+    who: str
+    time: str
+    source: Literal["taught", "imported", "dataset"]
+
+
+class Taught(BaseModel):
+    """What was changed: the answers that items had before, in order, and where teaching stands now."""
+
+    count: int
+    before: list[LabelOut | None]
+    status: TeachStatus
+
+
+class LabelList(BaseModel):
+    """One page of answers in the order of their items."""
+
+    labels: list[LabelOut]
+    total: int
+    next: Annotated[str | None, Field(description="Give it as `after` for the next page; null at the end.")]
+
+
+class LineProblem(BaseModel):
+    """A line of a table that could not be read."""
+
+    line: int
+    message: str
+
+
+class ImportedLabels(BaseModel):
+    """What was imported: answers kept, those of items that are not in the index, and bad lines."""
+
+    count: int
+    unknown: int
+    problems: list[LineProblem]
+    status: TeachStatus
+
+
+class LabelQuery(Strict):
+    """Which answers to list."""
+
+    after: Annotated[str, Query(max_length=LONGEST_ID)] = ""
+    limit: Annotated[int, Query(ge=1, le=5_000)] = 100
+    label: Annotated[str | None, Query(max_length=LONGEST_LABEL)] = None
+    answer: Answer | None = None
+
+
+ItemQuery = Annotated[list[Id], Query(min_length=1, max_length=256, alias="item", description="Items or entries.")]
+
+
+@router.get("/labels", responses=errors(403, 409), dependencies=_writes)
+async def list_labels(request: Request, query: Annotated[LabelQuery, Query()]) -> LabelList:
+    """The answers that were given, a page at a time."""
+    every = await teaching_of(request).ask(lambda teacher: list(teacher.labels.all().values()))
+    fitting = [one for one in every if query.label in (None, one.label) and query.answer in (None, one.answer)]
+    page = [one for one in fitting if one.item > query.after][: query.limit]
+    more = page[-1].item if len(page) == query.limit and page[-1] is not fitting[-1] else None
+    return LabelList(labels=[_label(one) for one in page], total=len(fitting), next=more)
+
+
+@router.put("/labels", responses=errors(403, 404, 409, body=True), dependencies=_writes)
+async def put_labels(request: Request, body: LabelsIn) -> Taught:
+    """Answer for one or many items, and see the labels spread."""
+    who, asked = _who(request), body
+    async with audit_of(request).noting(request, "label", body.items):
+        before, status = await teaching_of(request).ask(
+            lambda teacher: (teacher.answer(asked.items, asked.label, who=who, answer=asked.answer), teacher.status())
+        )
+    return Taught(count=len(before), before=_labels(before), status=status_out(status))
+
+
+@router.delete("/labels", responses=errors(403, 409), dependencies=_writes)
+async def delete_labels(request: Request, items: ItemQuery) -> Taught:
+    """Forget the answers for some items."""
+    who = _who(request)
+    async with audit_of(request).noting(request, "unlabel", items):
+        before, status = await teaching_of(request).ask(
+            lambda teacher: (teacher.forget(items, who=who), teacher.status())
+        )
+    return Taught(count=sum(one is not None for one in before), before=_labels(before), status=status_out(status))
+
+
+@router.get(
+    "/labels.csv",
+    responses=errors(403, 409) | {200: {"content": {_CSV: {"schema": {"type": "string"}}}}},
+    dependencies=_writes,
+    response_class=Response,
+)
+async def export_labels(request: Request) -> Response:
+    """All answers as a table: item, answer, label, who, time, source."""
+    table = await teaching_of(request).ask(lambda teacher: teacher.export_csv())
+    headers = {"Content-Disposition": 'attachment; filename="labels.csv"'}
+    return Response(table, media_type=f"{_CSV}; charset=utf-8", headers=headers)
+
+
+@router.put(
+    "/labels.csv",
+    responses=errors(403, 409, body=True),
+    dependencies=_writes,
+    openapi_extra={"requestBody": {"required": True, "content": {_CSV: {"schema": {"type": "string"}}}}},
+)
+async def import_labels(request: Request) -> ImportedLabels:
+    """Keep the answers of a table with the columns item and label; bad lines are left out and named."""
+    who = _who(request)
+    try:
+        table = (await request.body()).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Problem(422, "invalid", "the table is not written in UTF-8; save it as such.") from None
+    async with audit_of(request).noting(request, "import labels", []):
+        (count, unknown, problems), status = await teaching_of(request).ask(
+            lambda teacher: (teacher.import_csv(table, who=who), teacher.status())
+        )
+    lines = [LineProblem(line=one.line, message=one.message) for one in problems[:100]]
+    return ImportedLabels(count=count, unknown=unknown, problems=lines, status=status_out(status))
+
+
+def _who(request: Request) -> str:
+    return str(request.state.key).lstrip("-")
+
+
+def _label(label: Label) -> LabelOut:
+    return LabelOut(**asdict(label))
+
+
+def _labels(labels: Sequence[Label | None]) -> list[LabelOut | None]:
+    return [None if one is None else _label(one) for one in labels]

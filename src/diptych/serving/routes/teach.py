@@ -1,0 +1,163 @@
+"""Teach the index: what to ask next, and what the labels that were given spread to."""
+
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+
+from diptych.serving.openapi import errors, service_of
+from diptych.serving.requests import item_out
+from diptych.serving.schemas import ItemOut, Strict
+from diptych.serving.security import MAY_WRITE
+from diptych.serving.teaching import TeachService
+from diptych.teach import Status, TaughtItem
+from diptych.teach.labels import LONGEST_LABEL
+
+router = APIRouter(prefix="/v1", tags=["teach"])
+_writes = [MAY_WRITE]
+_MOST_QUESTIONS, _MOST_LISTED = 50, 500
+
+
+class ClassOut(BaseModel):
+    """A class: items answered, items it spread to, and how many of these are certain."""
+
+    label: str
+    taught: int
+    spread: int
+    certain: int
+
+
+class HeldOutOut(BaseModel):
+    """How often an answer is what all other answers say of its item, with the 95 % interval of that share."""
+
+    answers: int
+    right: int
+    accuracy: float
+    low: float
+    high: float
+
+
+class TeachStatus(BaseModel):
+    """How far teaching is."""
+
+    items: int
+    answered: int
+    dataset: Annotated[int, Field(description="Items whose class came with the dataset.")]
+    none: int
+    skipped: int
+    spread: Annotated[int, Field(description="Items without an answer that have a guessed class.")]
+    uncertain: int
+    unreached: int
+    classes: list[ClassOut]
+    held_out: Annotated[HeldOutOut | None, Field(description="Null until a class has two answers.")]
+    clusters: int
+    clusters_answered: int
+    seconds: Annotated[float, Field(description="What it took to spread the last answer.")]
+
+
+class ShareOut(BaseModel):
+    """A class that an item may be of."""
+
+    label: str
+    share: float
+
+
+class TaughtItemOut(ItemOut):
+    """An item with the class that was given or is guessed."""
+
+    guess: str | None
+    certainty: float
+    taught: bool
+    others: list[ShareOut]
+
+
+class QuestionOut(TaughtItemOut):
+    """An item whose label would help."""
+
+    reason: Literal["cluster", "uncertain"]
+    cluster_size: int
+
+
+class Questions(BaseModel):
+    """What to ask next, and the classes there are."""
+
+    questions: list[QuestionOut]
+    classes: list[str]
+
+
+class TaughtItems(BaseModel):
+    """Items of a class, given or guessed, and how many there are."""
+
+    items: list[TaughtItemOut]
+    total: int
+
+
+class SpreadColumns(BaseModel):
+    """The class of every item, given or guessed, column by column."""
+
+    items: list[str]
+    labels: list[str | None]
+    certainties: list[float]
+    taught: list[bool]
+
+
+class TaughtQuery(Strict):
+    """Which items to list; without a label all, with an empty one those that no class reached."""
+
+    label: Annotated[str | None, Query(max_length=LONGEST_LABEL)] = None
+    order: Literal["uncertain", "certain", "id"] = "uncertain"
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0
+    limit: Annotated[int, Query(ge=1, le=_MOST_LISTED)] = 60
+
+
+@router.get("/teach", responses=errors(403, 409), dependencies=_writes)
+async def teach_status(request: Request) -> TeachStatus:
+    """How far teaching is: classes, how far they spread, and how often held-out answers are predicted."""
+    return status_out(await teaching_of(request).ask(lambda teacher: teacher.status()))
+
+
+@router.get("/teach/next", responses=errors(403, 409), dependencies=_writes)
+async def next_questions(request: Request, n: Annotated[int, Query(ge=1, le=_MOST_QUESTIONS)] = 8) -> Questions:
+    """The items whose label would help most."""
+    asked, status = await teaching_of(request).ask(lambda teacher: (teacher.next(n), teacher.status()))
+    return Questions(questions=[_question(one) for one in asked], classes=[one.label for one in status.classes])
+
+
+@router.get("/teach/items", responses=errors(403, 409), dependencies=_writes)
+async def taught_items(request: Request, query: Annotated[TaughtQuery, Query()]) -> TaughtItems:
+    """Items by the class that was given or is guessed, so that mistakes are seen and corrected."""
+    asked = query.model_dump()
+    found, total = await teaching_of(request).ask(lambda teacher: teacher.items(asked.pop("label"), **asked))
+    return TaughtItems(items=[TaughtItemOut.model_validate(_guessed(one)) for one in found], total=total)
+
+
+@router.get("/teach/spread", responses=errors(403, 409), dependencies=_writes)
+async def spread_columns(request: Request) -> SpreadColumns:
+    """The class of every item, given or guessed."""
+    return SpreadColumns(**await teaching_of(request).ask(lambda teacher: teacher.columns()))
+
+
+def teaching_of(request: Request) -> TeachService:
+    """What can be taught to the index of the application that a request came to."""
+    return service_of(request).teaching
+
+
+def status_out(status: Status) -> TeachStatus:
+    """How far teaching is, as an answer shows it."""
+    found = status.held_out
+    held_out = None
+    if found is not None:
+        low, high = found.interval
+        held_out = HeldOutOut(answers=found.answers, right=found.right, accuracy=found.accuracy, low=low, high=high)
+    return TeachStatus(**asdict(status) | {"held_out": held_out})
+
+
+def _guessed(one: TaughtItem) -> dict[str, object]:
+    others = [ShareOut(label=label, share=share) for label, share in one.others]
+    known = {"guess": one.guess, "certainty": one.certainty, "taught": one.taught, "others": others}
+    return item_out(one.hit).model_dump() | known
+
+
+def _question(one: TaughtItem) -> QuestionOut:
+    return QuestionOut.model_validate(_guessed(one) | {"reason": one.reason, "cluster_size": one.cluster_size})

@@ -1,0 +1,77 @@
+"""Labels: kept whole, with who and when, through CSV, backups and rebuilds."""
+
+import pytest
+
+from diptych._core.errors import DataError
+from diptych.data import Dataset
+from diptych.search import backup_index, build_index, restore_backup
+from diptych.teach import Label, LabelStore
+from diptych.teach.labels import read_csv, write_csv
+
+
+def test_a_later_answer_takes_the_place_of_an_earlier_one_and_both_are_remembered(own) -> None:
+    with LabelStore(own) as store, LabelStore(own) as other:
+        store.put([Label.now("a", " river ", who="ann"), Label.now("b", None, who="ann", answer="none")])
+        seen = other.version
+        other.put([Label.now("a", "pond", who="bob")])
+        assert store.version > seen
+        assert [(label.label, label.who, label.answer) for label in store.all().values()] == [
+            ("pond", "bob", "class"),
+            (None, "ann", "none"),
+        ]
+        assert store.remove(["a", "unknown"], "bob") == 1
+        assert store.get(["a", "b"])[0] is None
+        history = store._connection.execute("SELECT item, answer, label, who FROM history ORDER BY number").fetchall()
+    assert history == [
+        ("a", "class", "river", "ann"),
+        ("b", "none", None, "ann"),
+        ("a", "class", "pond", "bob"),
+        ("a", "deleted", None, "bob"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "answer", "told"),
+    [
+        ("", "class", "no class"),
+        ("x", "none", "has the class"),
+        ("x" * 201, "class", "at most"),
+        ("a\0", "class", "print"),
+    ],
+)
+def test_a_bad_answer_is_refused_with_all_that_came_with_it(own, label, answer, told) -> None:
+    with LabelStore(own) as store, pytest.raises(DataError, match=told):
+        store.put([Label.now("good", "river", who="ann"), Label("bad", answer, label, "ann", "")])
+    with LabelStore(own) as store:
+        assert store.all() == {}
+
+
+def test_a_table_comes_back_as_it_was_and_bad_lines_are_named(own) -> None:
+    given = [
+        Label("a,b", "class", 'say "cheese"', "ann", "2026-01-31T12:00:00.000Z", "imported"),
+        Label("ü", "none", None, "bob", "2026-01-31T12:00:00.000Z", "imported"),
+    ]
+    assert read_csv(write_csv(given), "x") == (given, [])
+    labels, problems = read_csv("item,label,time\na,river,\nb,pond,yesterday\n,x,\n", "carl")
+    assert [(label.item, label.label, label.who) for label in labels] == [("a", "river", "carl")]
+    assert [problem.line for problem in problems] == [3, 4] and "yesterday" in problems[0].message
+    with pytest.raises(DataError, match="needs 'item'"):
+        read_csv("id;label\n", "x")
+
+
+def test_labels_outlive_a_rebuild_and_come_back_from_a_backup(own, tmp_path) -> None:
+    with LabelStore(own) as store:
+        store.put([Label.now("red-00", "red", who="ann")])
+    build_index(tmp_path / "model", Dataset.open(tmp_path / "dataset"), own, overwrite=True)
+    with LabelStore(own) as store:
+        assert store.all()["red-00"].label == "red"
+    backup_index(own, tmp_path / "kept.tar")
+    restore_backup(tmp_path / "kept.tar", tmp_path / "again")
+    with LabelStore(tmp_path / "again") as store:
+        assert store.all()["red-00"].label == "red"
+        store.put([Label.now("red-00", "crimson", who="bob"), Label.now("x", "y", who="bob")])
+        before = store.version
+    restore_backup(tmp_path / "kept.tar", tmp_path / "again", overwrite=True)
+    with LabelStore(tmp_path / "again") as store:
+        assert {item: label.label for item, label in store.all().items()} == {"red-00": "crimson", "x": "y"}
+        assert store.version > before

@@ -1,0 +1,120 @@
+"""Learning: a model of what was taught, its index in the place of the old one, and the way back."""
+
+import shutil
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
+from diptych.data import Dataset
+from diptych.search import NewItem
+from diptych.teach.learning import added_rows, learn, taught_datasets
+from diptych.teach.models import Models, UnknownModelError
+from search.gallery import png
+from teach.conftest import by_colour, truth
+
+
+def reds(searcher, **options) -> float:
+    """The share of red among the images nearest to a red text."""
+    hits = searcher.search(text="a red wall in the light", into="image", k=15, mode="vector", **options).hits
+    return float(np.mean([truth(hit.item) == "red" for hit in hits]))
+
+
+def test_what_was_taught_is_learned_swapped_in_and_taken_back(searcher, teacher, own) -> None:
+    by_colour(teacher, per_colour=2)
+    searcher.add([NewItem("image:mine", "image", png("blue", "mine")), NewItem("text:mine", "text", "a blue tile")])
+    searcher.remove(["image:red-07", "text:red-07"])
+    record = learn(own, method="sm")
+    assert (record.id, record.answers, record.classes, record.before) == ("m0002", 8, 4, "m0001")
+    assert record.propagated > 30 and record.scores["held_out"] > 0.9
+    info = searcher.info()
+    assert info["model"]["method"] == "sm" and reds(searcher) == 1.0
+    assert searcher.get("image:mine") is not None and searcher.get("image:red-07") is None
+    assert searcher.get("image:red-01").metadata["label"] == "red"
+    assert searcher.get("image:red-09").metadata["guess"] == "red"
+    assert teacher.status().answered == 8  # labels are beside the index
+    models = Models(own)
+    assert [(one.id, models.is_kept(one.id)) for one in models.all()] == [("m0001", True), ("m0002", True)]
+    searcher.add([NewItem("text:late", "text", "a grey cloth")])
+    assert models.activate("m0001").id == "m0001" and models.active().id == "m0001"
+    assert searcher.info()["model"]["method"] == "cca"
+    for id, there in (("text:late", True), ("image:mine", True), ("image:red-07", False)):
+        assert (searcher.get(id) is not None) == there
+    assert models.activate("m0002").id == "m0002" and searcher.get("text:late") is not None
+    with pytest.raises(UnknownModelError, match="m0009"):
+        models.activate("m0009")
+
+
+def test_items_added_since_are_learned_from_and_test_labels_are_not_seen(searcher, own, tmp_path) -> None:
+    searcher.add([NewItem("image:mine", "image", png("blue", "mine")), NewItem("text:mine", "text", "a blue tile")])
+    searcher.add([NewItem("text:alone", "text", "a blue cloth")])
+    base = Dataset.open(tmp_path / "dataset")
+    added = searcher.generations.read(lambda index: added_rows(index, base))
+    assert added["image"][0] == ["mine"] and added["text"][1].shape[0] == 1
+    answers = {"mine": "blue", "red-04": "red", "green-00": "green", "grey-00": None}
+    learned, indexed = taught_datasets(base, answers, {"red-00": ("red", 0.9)}, added)
+    assert len(learned) == len(base) + 1 and len(indexed) == len(base)
+    train = learned.split("train")
+    assert dict(zip(train.documents.tolist(), train.labels.codes.tolist(), strict=True))["mine"] >= 0
+    assert "red-04" in train.documents.tolist()  # a test item that a person answered for is one no more
+    assert not learned.split("test").labels.is_labelled.any()
+    np.testing.assert_array_equal(
+        train.having("image").features("image")[-1], np.asarray(added["image"][1], dtype=np.float32)[0]
+    )
+    assert indexed.items.column("guess").to_pylist().count("red") == 1
+    assert indexed.fingerprint != base.fingerprint and learned.source["taught_from"] == base.fingerprint
+
+
+def test_what_cannot_be_learned_is_said_and_nothing_is_changed(searcher, teacher, own, tmp_path) -> None:
+    before = searcher.info()["model"]["fingerprint"]
+    teacher.answer(["red-00"], "red", who="ann")
+    with pytest.raises(ConfigError, match="teach at least 2"):
+        learn(own, method="sm")
+    by_colour(teacher)
+    shutil.move(tmp_path / "dataset", tmp_path / "moved")
+    with pytest.raises(DataError, match="is not in"):
+        learn(own, method="sm")
+    with Models(own).changing(), pytest.raises(BackendUnavailableError, match="being learned"):
+        learn(own, method="sm", dataset=tmp_path / "moved")
+    assert searcher.info()["model"]["fingerprint"] == before
+    assert learn(own, method="sm", dataset=tmp_path / "moved").answers == 4
+
+
+def test_no_search_fails_and_no_write_is_lost_while_the_index_is_swapped(searcher, teacher, own) -> None:
+    """A smaller version of the slow test over HTTP."""
+    by_colour(teacher)
+    ended, failed, written, searched = threading.Event(), [], [], []
+
+    def search() -> None:
+        while not ended.is_set():
+            try:
+                assert len(searcher.search(text="a red wall", k=5).hits) == 5
+                searched.append(searcher.generation)
+                time.sleep(0.02)
+            except Exception as error:
+                failed.append(error)
+
+    def write() -> None:
+        while not ended.is_set():
+            id = f"text:new-{len(written)}"
+            try:
+                searcher.add([NewItem(id, "text", "a green tile")])
+                written.append(id)
+                time.sleep(0.05)
+            except Exception as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(2)] + [threading.Thread(target=write)]
+    for thread in threads:
+        thread.start()
+    try:
+        learn(own, method="sm")
+        Models(own).activate("m0001")
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert not failed and written and len(set(searched)) >= 2
+    assert all(searcher.get(id) is not None for id in written)
