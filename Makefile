@@ -19,8 +19,9 @@ demo: setup
 	$(BIN)/diptych demo --out runs/demo $(ARGS)
 
 # One thread per process: the tests run side by side, and threads that wait by spinning would fight over the cores.
+# `make test COVERAGE=--cov` also counts the lines that ran and fails below the floor in pyproject.toml, as CI does.
 test: setup check chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" $(COVERAGE)
 
 test-slow: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow

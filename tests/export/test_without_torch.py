@@ -76,6 +76,7 @@ def test_an_exported_model_is_indexed_and_served(gallery, torchless, tmp_path) -
         assert ours._generations.current.index.identity == theirs._generations.current.index.identity
 
 
+@pytest.mark.slow
 def test_an_index_of_the_model_is_served_after_the_export_took_its_place(gallery, torchless, tmp_path) -> None:
     index = with_model(gallery / "index", gallery / "exported", tmp_path / "index")
     with torchless.served(index) as client:

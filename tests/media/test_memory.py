@@ -93,6 +93,7 @@ def test_an_icon_may_not_hold_far_more_than_it_claims() -> None:
     assert decode_image(icon_with(encoded("RGBA", (64, 64)))).shape == (64, 64, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux to measure")
 def test_any_mix_of_images_keeps_within_the_memory_of_one(tmp_path) -> None:
     refused = [thin_bitmap(49_000_000), encoded("1", (7_100, 7_100)), icon_with(encoded("1", (7_000, 7_000)))]

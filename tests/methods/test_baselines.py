@@ -80,6 +80,7 @@ def clip_like(tmp_path_factory):
     return synthetic.write(folder, synthetic.replace(base, modalities=modalities))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hurried")
 def test_cdmlmr_on_top_of_shared_features_keeps_what_they_find(clip_like) -> None:
     """Sixty pairs teach canonical projections less than the encoders know; the partner space takes the features."""

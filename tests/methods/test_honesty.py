@@ -22,7 +22,7 @@ from diptych.methods.propagation import propagate
 FEW = 4
 CHEAP = ("sm", "jrl")
 DEEP = ("cdmlmr", "cdmlmr-semi")
-QUICK = {("cdmlmr", "train"), ("cdmlmr", "test-features")}
+QUICK = {("cdmlmr", "train")}
 CASES = [
     pytest.param(name, unlabelled, marks=[pytest.mark.slow] * (name in DEEP and (name, unlabelled) not in QUICK))
     for name in (*CHEAP, *DEEP)

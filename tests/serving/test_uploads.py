@@ -72,6 +72,7 @@ def test_queries_are_answered_in_groups_that_fit_into_memory(costs, groups) -> N
     assert _within(dict(enumerate(costs)), 10) == groups
 
 
+@pytest.mark.slow
 def test_large_images_of_several_people_are_not_decoded_together(serve, searcher) -> None:
     searcher.pause = 0.2
     client = serve()

@@ -166,6 +166,7 @@ class TestReading:
         }
         assert (places["image"] == places["text"]) == use_pairs
 
+    @pytest.mark.slow
     def test_soft_labels_are_read_as_shares(self, cache, counts_dataset):
         protocol = Protocol(labels_per_class=3, propagate=True)
         data, _ = propagate(training_data(counts_dataset, protocol), protocol)
@@ -354,6 +355,7 @@ def test_without_softmax_on_branches_their_codes_are_retrieved(fit, counts_datas
     assert isinstance(class_embedder(model, "text"), BranchEmbedder)
 
 
+@pytest.mark.slow
 @hurried
 @pytest.mark.parametrize("losses", ["quadruplet", "none"])
 def test_the_paper_profile_trains_in_stages_as_published(fit, counts_dataset, cache, losses):

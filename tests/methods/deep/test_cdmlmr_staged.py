@@ -288,6 +288,7 @@ def test_every_parameter_is_tried_below() -> None:
     assert {*SWITCHES, "seed", "profile", "device", "cache"} == set(cdmlmr_staged.StagedCDMLMR.parameter_defaults())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SWITCHES)
 def test_every_switch_changes_what_is_retrieved(fit, counts_dataset, name) -> None:
     rows = counts_dataset.split("test").features("text")
@@ -334,6 +335,7 @@ def test_batches_hold_at_least_a_share_of_labelled_documents(fit, trials, counts
     assert [design.labelled_share for design in trials.designs] == [0.3, 0.1, None]
 
 
+@pytest.mark.slow
 def test_where_pairs_are_known_they_take_the_place_of_the_graph(fit, trained, counts_dataset) -> None:
     paired = Protocol(unlabelled="train", labels_per_class=3, use_pairs=True)
     model = fit(counts_dataset, paired)

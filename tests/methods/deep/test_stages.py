@@ -43,6 +43,7 @@ def fit(name, dataset, cache, **params):
     return model, steps.stages
 
 
+@pytest.mark.slow
 def test_methods_share_the_stages_they_have_in_common(counts_dataset, tmp_path):
     _, first = fit("base", counts_dataset, tmp_path)
     _, second = fit("bimodal-ae", counts_dataset, tmp_path)
@@ -59,6 +60,7 @@ def test_a_second_fit_trains_nothing_and_gives_the_same_codes(counts_dataset, tm
     np.testing.assert_array_equal(once.embed("image", rows), twice.embed("image", rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["seed", "data"])
 def test_a_changed_seed_or_input_never_hits_the_cache(counts_dataset, tmp_path, change):
     fit("base", counts_dataset, tmp_path / "cache")
@@ -111,6 +113,7 @@ def test_an_explosion_names_stage_step_and_what_to_change(counts_dataset, monkey
         make("base").fit(counts_dataset)
 
 
+@pytest.mark.slow
 def test_another_rule_of_selection_never_hits_the_cache(counts_dataset, tmp_path):
     fit("base", counts_dataset, tmp_path)
     steps = Steps()
@@ -118,6 +121,7 @@ def test_another_rule_of_selection_never_hits_the_cache(counts_dataset, tmp_path
     assert steps.stages == {"bimodal autoencoder"}
 
 
+@pytest.mark.slow
 def test_without_validation_the_published_alpha_is_taken_and_nothing_was_selected(unjudged_dataset):
     model = create("corr-cross-ae", profile="fast", cache=None).fit(unjudged_dataset)
     assert model.record_["chosen"] == {"alpha": 0.2}
@@ -162,6 +166,7 @@ def test_a_modality_that_cannot_name_a_part_of_a_network_is_refused(tmp_path):
         create("dcca", profile="fast", cache=None).fit(dataset)
 
 
+@pytest.mark.slow
 def test_the_logs_of_every_stage_are_kept(counts_dataset, tmp_path):
     model, _ = fit("bimodal-ae", counts_dataset, tmp_path)
     for stage in model.record_["stages"]:

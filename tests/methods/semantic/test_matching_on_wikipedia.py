@@ -41,8 +41,8 @@ def scores(method, dataset) -> tuple[float, float]:
     [
         ("sm", {}, (0.29, 0.24)),
         ("scm", {}, (0.29, 0.25)),
-        ("jrl", {}, (0.276, 0.222)),
-        ("jrl", {"similarity_mode": "knn_vote"}, (0.333, 0.252)),
+        pytest.param("jrl", {}, (0.276, 0.222), marks=pytest.mark.slow),
+        pytest.param("jrl", {"similarity_mode": "knn_vote"}, (0.333, 0.252), marks=pytest.mark.slow),
         ("chance", {}, (0.122, 0.122)),
     ],
 )
