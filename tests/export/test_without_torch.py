@@ -73,7 +73,7 @@ def test_an_exported_model_is_indexed_and_served(gallery, torchless, tmp_path) -
     assert info["model"] == {"method": "cdmlmr", "fingerprint": model_fingerprint(gallery / "model")}
     with Searcher.open(index) as ours, Searcher.open(gallery / "index") as theirs:
         assert ours.info()["pipeline"] == theirs.info()["pipeline"]
-        assert ours._generations.current.index.identity == theirs._generations.current.index.identity
+        assert ours.generations.current.index.identity == theirs.generations.current.index.identity
 
 
 @pytest.mark.slow

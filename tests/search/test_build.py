@@ -29,7 +29,7 @@ def small_blocks(monkeypatch):
 def content(place):
     with Searcher.open(place) as searcher:
         hits = searcher.list(limit=1000)
-        vectors = [item.vector.tobytes() for item in searcher._generations.current.index.get([hit.id for hit in hits])]
+        vectors = [item.vector.tobytes() for item in searcher.generations.current.index.get([hit.id for hit in hits])]
         return hits, vectors, searcher.projection(), searcher.calibration.to_json(), searcher.info()
 
 
@@ -37,7 +37,7 @@ def test_every_item_is_in_with_the_models_own_vector(fields, dataset, searcher) 
     model = load_model(fields / "model")
     codes = model.embed("image", dataset.everything.features("image")).astype(np.float64)
     units = codes / np.linalg.norm(codes, axis=1, keepdims=True)
-    items = searcher._generations.current.index.get([f"image:{id}" for id in dataset.ids])
+    items = searcher.generations.current.index.get([f"image:{id}" for id in dataset.ids])
     np.testing.assert_allclose(np.stack([item.vector for item in items]), units, atol=1e-6)
     assert {path.name for path in (fields / "index").iterdir()} >= {"index.sqlite", "model", "media", "searcher.json"}
     assert not list(fields.glob(".index*"))

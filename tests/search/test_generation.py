@@ -63,9 +63,9 @@ def test_a_long_text_is_embedded_as_it_was_given(own_index, rebuild) -> None:
         assert len(searcher.get("long").metadata["text"]) < len(LONG)
     rebuild()
     with Searcher.open(own_index, writable=True) as searcher:
-        kept = searcher._generations.current.index.get(["long"])[0].vector
+        kept = searcher.generations.current.index.get(["long"])[0].vector
         searcher.add([NewItem("long", "text", LONG, {})], replace=True)
-        assert (searcher._generations.current.index.get(["long"])[0].vector == kept).all()
+        assert (searcher.generations.current.index.get(["long"])[0].vector == kept).all()
 
 
 def test_changes_can_be_discarded(own_index, rebuild) -> None:
@@ -222,7 +222,7 @@ def test_an_engine_that_is_away_at_the_start_is_opened_once_it_is_there(own_inde
         away.remove("nobody answers")
         wait_until(lambda: "it is being restarted at 192.0.2.7" in caplog.text)
         away.clear()
-        wait_until(lambda: searcher._generations._current is not None)
+        wait_until(lambda: searcher.generations._current is not None)
         assert searcher.add([NewItem("mine", "text", "a red wall", {})]) == 1
         assert searcher.search(text="red", mode="vector").hits
 
@@ -245,7 +245,7 @@ def test_closing_ends_the_attempts_to_open(own_index, away) -> None:
 
 def test_time_limits_reach_the_vectors_the_texts_and_the_lock(own_index, monkeypatch) -> None:
     with Searcher.open(own_index, writable=True, time_limit_s=7.0, wait_s=0.05) as searcher:
-        current = searcher._generations.current
+        current = searcher.generations.current
         assert current.index._time_limit_s == current.texts.index._time_limit_s == 7.0
         with index_folder.write_lock(own_index):
             started = time.monotonic()

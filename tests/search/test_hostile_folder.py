@@ -39,7 +39,7 @@ def test_a_changed_file_is_told_in_a_sentence(own_index, name, monkeypatch) -> N
     if name == "keys.json":
         file.write_text('["mine"]')
     written = json.loads(file.read_text())
-    model = Searcher.open(own_index)._generations.current.model
+    model = Searcher.open(own_index).generations.current.model
     monkeypatch.setattr("diptych.search.generation.load_model", lambda folder: model)
     tried = failed = 0
     for content in variants(written):

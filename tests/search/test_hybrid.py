@@ -223,7 +223,7 @@ def test_a_kill_in_the_middle_of_a_change_is_repaired(own, tmp_path, monkeypatch
             own.add([NewItem(id, "text", "an orange kayak", {})], replace=replace)
     own.close()
     with Searcher.open(tmp_path / "index", writable=True) as again:
-        assert again._generations.current.texts.index.count() == again.count(modality="text")
+        assert again.generations.current.texts.index.count() == again.count(modality="text")
         kept = again.get(id)
         found = items(ask(again, "kayak", mode="lexical"))
         assert bool(found) == (kept is not None and "kayak" in kept.metadata["text"])
@@ -234,7 +234,7 @@ def test_a_failed_change_leaves_the_words_as_they_were(own, monkeypatch) -> None
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(own._generations.current.index, "update", failing)
+        patch.setattr(own.generations.current.index, "update", failing)
         with pytest.raises(OSError, match="disk full"):
             own.add([NewItem("text:red-00", "text", "an orange kayak", {})], replace=True)
     assert not ask(own, "kayak", mode="lexical").hits

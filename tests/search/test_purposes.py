@@ -214,14 +214,14 @@ def test_parts_of_unequal_length_are_refused() -> None:
 
 
 def test_a_query_without_a_direction_in_the_space_is_told(both, monkeypatch) -> None:
-    embed = type(both._generations.current.model)._embed
+    embed = type(both.generations.current.model)._embed
 
     def without_partner(model, modality, rows):
         codes = embed(model, modality, rows)
         codes[:, -5:] = 0.0
         return codes
 
-    monkeypatch.setattr(type(both._generations.current.model), "_embed", without_partner)
+    monkeypatch.setattr(type(both.generations.current.model), "_embed", without_partner)
     assert both.search(QUERIES["words"], purpose="class").hits
     with pytest.raises(DataError, match="says nothing in the partner space; try another purpose"):
         both.search(QUERIES["words"], purpose="partner")

@@ -50,15 +50,13 @@ def test_a_mixture_is_the_weighted_sum_of_unit_vectors(searcher, model, fields) 
         QueryPart("image", png("green", "x"), 0.7),
         QueryPart("item", "text:blue-03", -0.5),
     ]
-    blue = searcher._generations.current.index.get(["text:blue-03"])[0].vector
+    blue = searcher.generations.current.index.get(["text:blue-03"])[0].vector
     total = 2.0 * unit(model.embed_raw("text", "a red wall")[0]) + 0.7 * unit(
         model.embed_raw("image", png("green", "x"))[0]
     )
     total = unit(total - 0.5 * blue)
     everything = searcher.list(modality="image", limit=1000)
-    vectors = np.stack(
-        [item.vector for item in searcher._generations.current.index.get([hit.id for hit in everything])]
-    )
+    vectors = np.stack([item.vector for item in searcher.generations.current.index.get([hit.id for hit in everything])])
     expected = {hit.id: score for hit, score in zip(everything, vectors @ total, strict=True)}
     answer = searcher.search(parts, into="image", k=200)
     assert {hit.id: hit.score for hit in answer.hits} == pytest.approx(expected, abs=1e-5)
@@ -249,27 +247,27 @@ def test_no_folder_no_index(tmp_path) -> None:
 
 
 def test_a_broken_road_does_not_close_the_others(searcher, monkeypatch, caplog):
-    embed = type(searcher._generations.current.raw).embed
+    embed = type(searcher.generations.current.raw).embed
 
     def broken(raw, modality, items):
         if modality == "image":
             raise DataError("there is no file encoder.onnx.")
         return embed(raw, modality, items)
 
-    monkeypatch.setattr(type(searcher._generations.current.raw), "embed", broken)
+    monkeypatch.setattr(type(searcher.generations.current.raw), "embed", broken)
     searcher.warm()
     assert "cannot be asked with a new image: there is no file encoder.onnx" in caplog.text
     assert searcher.search([QueryPart("text", "red")], into="image").hits
 
 
 def test_warming_up_takes_every_road_once(searcher, monkeypatch):
-    taken, embed = [], type(searcher._generations.current.model).embed
+    taken, embed = [], type(searcher.generations.current.model).embed
 
     def noted(model, name, rows, purpose):
         taken.append((name, rows.shape[0]))
         return embed(model, name, rows, purpose)
 
-    monkeypatch.setattr(type(searcher._generations.current.model), "embed", noted)
+    monkeypatch.setattr(type(searcher.generations.current.model), "embed", noted)
     searcher.warm()
     assert sorted(taken) == [("image", 1), ("text", 1)]
 

@@ -44,7 +44,7 @@ def test_what_is_removed_is_gone_at_once(own, own_index) -> None:
             assert searcher.thumbnail("image:red-00") is None and searcher.original("image:red-00") is None
             assert "image:red-00" not in {point["id"] for point in searcher.projection()}
             assert searcher.info()["modalities"]["image"] == 79
-    assert own._generations.current.store.count() == 79
+    assert own.generations.current.store.count() == 79
 
 
 def test_an_id_is_replaced_only_when_asked(own) -> None:
@@ -54,13 +54,13 @@ def test_an_id_is_replaced_only_when_asked(own) -> None:
         own.add([NewItem("mine", "image", second, {})])
     assert own.original("mine")[0] == first
     own.add([NewItem("mine", "image", second, {"label": "blue"})], replace=True)
-    assert own.original("mine")[0] == second and own._generations.current.store.count() == 81
+    assert own.original("mine")[0] == second and own.generations.current.store.count() == 81
     assert "mine" in found(own, QueryPart("text", "blue"), k=21)
     own.add([NewItem("mine", "text", "a red wall", {})], replace=True)
     assert (
         own.get("mine").modality == "text"
         and own.thumbnail("mine") is None
-        and own._generations.current.store.count() == 80
+        and own.generations.current.store.count() == 80
     )
 
 
@@ -106,7 +106,7 @@ def test_a_full_disk_after_an_item_was_removed_is_no_error(own, monkeypatch, cap
     def full(images):
         raise DataError("the disk is full")
 
-    monkeypatch.setattr(own._generations.current.store, "drop", full)
+    monkeypatch.setattr(own.generations.current.store, "drop", full)
     assert own.remove(["image:red-00"]) == 1
     assert own.get("image:red-00") is None and own.thumbnail("image:red-00") is None
     assert "the disk is full" in caplog.text
@@ -117,7 +117,7 @@ def test_an_item_that_cannot_be_removed_is_still_found_by_its_words(own, monkeyp
         raise DataError("the disk is full")
 
     before = found(own, QueryPart("text", "red"), into="text")
-    monkeypatch.setattr(own._generations.current.index, "_delete", full)
+    monkeypatch.setattr(own.generations.current.index, "_delete", full)
     with pytest.raises(DataError, match="the disk is full"):
         own.remove(["text:red-00"])
     assert own.get("text:red-00") is not None

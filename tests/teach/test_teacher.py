@@ -100,9 +100,7 @@ def test_items_written_and_removed_while_teaching_take_part(searcher, teacher) -
     searcher.remove(["image:red-07", "text:red-07"])
     assert teacher.status().items == 80
     assert teacher.guesses(0.0)["mine"][0] == "blue" and "red-07" not in teacher.guesses(0.0)
-    with Searcher.open(
-        searcher.generations.current.folder
-    ) as again:  # what was placed piece by piece is what is read at once
+    with Searcher.open(searcher.generations.folder) as again:  # what was placed piece by piece is what is read at once
         fresh = Teacher(again)
         assert {k: v[0] for k, v in fresh.guesses().items()} == {k: v[0] for k, v in teacher.guesses().items()}
         fresh.close()

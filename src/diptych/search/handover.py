@@ -165,7 +165,7 @@ class Generations:
     def __init__(
         self, folder: Path, *, writable: bool, url: str | None, options: Mapping[str, Any], retry: bool = False
     ) -> None:
-        self._folder, self._writable = folder, writable
+        self.folder, self._writable = folder, writable
         self._wait_s: float | None = options.get("wait_s")
         self._opened = partial(Generation, folder, writable=writable, url=url, options=options)
         self._opening = threading.Lock()
@@ -226,7 +226,7 @@ class Generations:
         if not self._writable:
             raise ConfigError("this index is open for reading only; open it for writing to change it.")
         for _ in range(_TRIES):
-            with write_lock(self._folder, self._wait_s), self._using(follow=False) as index:
+            with write_lock(self.folder, self._wait_s), self._using(follow=False) as index:
                 if index.is_current:
                     try:
                         yield index
@@ -256,7 +256,7 @@ class Generations:
     def _follow(self) -> None:
         """Open the index that has taken the place of the one that is open."""
         with self._opening:
-            if self._closed.is_set() or self.current.token == generation_of(self._folder):
+            if self._closed.is_set() or self.current.token == generation_of(self.folder):
                 return
             former = self.current
             self._current = self._opened()

@@ -44,10 +44,13 @@ class Searcher:
     answer never mixes two indexes, and no change goes into one that was replaced.
 
     No error of its methods says where files lie, so that strangers may read them.
+
+    Attributes:
+        generations: what is open of the index, for those who need more of it than a search.
     """
 
     def __init__(self, generations: Generations) -> None:
-        self._generations = generations
+        self.generations = generations
 
     @classmethod
     def open(
@@ -85,31 +88,26 @@ class Searcher:
     @property
     def modalities(self) -> tuple[str, ...]:
         """What can be searched."""
-        return self._generations.current.model.modalities
+        return self.generations.current.model.modalities
 
     @property
     def purposes(self) -> tuple[Purpose, ...]:
         """What a query may look for; empty where the index has a single space."""
-        return self._generations.current.spaces.purposes
+        return self.generations.current.spaces.purposes
 
     @property
     def calibration(self) -> Calibration:
         """How cosines become probabilities, and how well they do on test items."""
-        return self._generations.current.calibration
+        return self.generations.current.calibration
 
     @property
     def generation(self) -> object:
         """Differs once another index has taken the place of this one."""
-        return self._generations.current.token
+        return self.generations.current.token
 
     def warm(self) -> None:
         """Load encoders now rather than at the first query."""
-        self._generations.warm()
-
-    @property
-    def generations(self) -> Generations:
-        """What is open of the index, for those who need more of it than a search."""
-        return self._generations
+        self.generations.warm()
 
     def search(
         self,
@@ -164,11 +162,11 @@ class Searcher:
             found = zip(queries, index.answerer.answer_many(asked), strict=True)
             return [index.public(one) if isinstance(one, DiptychError) else in_order(one, by) for by, one in found]
 
-        return self._generations.read(answered)
+        return self.generations.read(answered)
 
     def suggest(self, prefix: str, limit: int = 8) -> _List[str]:
         """How a typed query may go on: labels, short texts and words of the index that begin so."""
-        return self._generations.read(lambda index: index.suggester.suggest(prefix, limit))
+        return self.generations.read(lambda index: index.suggester.suggest(prefix, limit))
 
     def get(self, id: str) -> Hit | None:
         """One item, with score 1; None if there is none."""
@@ -177,7 +175,7 @@ class Searcher:
             item = index.index.get([id])[0]
             return None if item is None else plain_hits(index.index, [item], index.model.modalities)[0]
 
-        return self._generations.read(found)
+        return self.generations.read(found)
 
     def list(
         self, *, where: str | None = None, modality: str | None = None, after: str = "", limit: int = 100
@@ -189,7 +187,7 @@ class Searcher:
             items = [item for item in index.index.get(ids) if item is not None]
             return plain_hits(index.index, items, index.model.modalities)
 
-        return self._generations.read(page)
+        return self.generations.read(page)
 
     def browse(
         self, *, where: str | None = None, sort: Sort = "name", offset: int = 0, k: int = 100
@@ -202,7 +200,7 @@ class Searcher:
             items = [item for item in index.index.get(ids) if item is not None]
             return plain_hits(index.index, items, index.model.modalities), total
 
-        return self._generations.read(page)
+        return self.generations.read(page)
 
     def facets(self, query: Query, keys: Sequence[str]) -> tuple[dict[str, dict[str, int]], int]:
         """How many items have each value of some keys, and how many items were counted.
@@ -217,15 +215,15 @@ class Searcher:
             index.check(query.where)
             return index.catalogue.facets(keys, query.where), index.catalogue.count(query.where)
 
-        return self._generations.read(counted)
+        return self.generations.read(counted)
 
     def signatures(self, ids: Sequence[str]) -> _List[str | None]:
         """By which near-duplicates of items' images are told; None for items without an image."""
-        return self._generations.read(lambda index: index.signatures.of(ids))
+        return self.generations.read(lambda index: index.signatures.of(ids))
 
     def count(self, *, where: str | None = None, modality: str | None = None) -> int:
         """How many items there are, or how many meet a condition."""
-        return self._generations.read(lambda index: index.index.count(where=where, modality=modality))
+        return self.generations.read(lambda index: index.index.count(where=where, modality=modality))
 
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
         """Embed and add texts and images, all or none.
@@ -234,7 +232,7 @@ class Searcher:
             items: what to add.
             replace: whether an item of the same id is replaced; else it is an error.
         """
-        with self._generations.writing() as index:
+        with self.generations.writing() as index:
             done = index.writer.add(items, replace=replace)
             index.keys.note(key for item in items for key in item.metadata)
         return done
@@ -245,23 +243,23 @@ class Searcher:
         Returns:
             How many entries were changed; none if there is no such item.
         """
-        with self._generations.writing() as index:
+        with self.generations.writing() as index:
             done = index.writer.edit(index.catalogue.entries_of([id]), text, metadata or {})
             index.keys.note(metadata or ())
         return done
 
     def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
         """Remove entries, or the whole items that they are of; ids that are not there are passed over."""
-        with self._generations.writing() as index:
+        with self.generations.writing() as index:
             return index.writer.remove(index.catalogue.entries_of(ids) if whole else ids)
 
     def info(self) -> dict[str, Any]:
         """What the index is: modalities are counted now, classes and splits were counted when it was built."""
-        return self._generations.read(Generation.info)
+        return self.generations.read(Generation.info)
 
     def thumbnail(self, id: str) -> bytes | None:
         """A small WebP image of an item; None if the item is not in the index or has none."""
-        return self._generations.read(lambda index: index.thumbnail(id))
+        return self.generations.read(lambda index: index.thumbnail(id))
 
     def original(self, id: str) -> tuple[bytes, str] | None:
         """An item's image as it was indexed, and its media type; None if it has none.
@@ -269,23 +267,23 @@ class Searcher:
         Where the original is gone or has changed since, as in an index that was copied without its images, it is the
         thumbnail.
         """
-        return self._generations.read(lambda index: index.original(id))
+        return self.generations.read(lambda index: index.original(id))
 
     def projection(self) -> _List[dict[str, Any]] | None:
         """Where the items stood in two dimensions when the index was built; those removed since are left out."""
-        return self._generations.read(lambda index: living_points(index.folder, index.index))
+        return self.generations.read(lambda index: living_points(index.folder, index.index))
 
     def map(self) -> Projection | None:
         """Where every item stands in two dimensions, each once, with its label of today; new ones among their kind."""
-        return self._generations.read(lambda index: item_map(index.folder, index.index, index.catalogue))
+        return self.generations.read(lambda index: item_map(index.folder, index.index, index.catalogue))
 
     def backup(self, target: str | Path) -> Path:
         """Write the index into one file, as it is at one moment; `diptych.search.restore_backup` makes one of it."""
-        return backup_index(self._generations.current.folder, target)
+        return backup_index(self.generations.current.folder, target)
 
     def close(self) -> None:
         """Give back files; closing twice does no harm."""
-        self._generations.close()
+        self.generations.close()
 
     def __enter__(self) -> Self:
         return self

@@ -51,7 +51,7 @@ class TeachService:
         self._thread = ThreadPoolExecutor(1, "diptych-teach")
         self._comparing = ThreadPoolExecutor(1, "diptych-compare")
         self._teacher: Teacher | None = None
-        self._job = None if self._searcher is None else LearnJob(self._searcher.generations.current.folder)
+        self._job = None if self._searcher is None else LearnJob(self._searcher.generations.folder)
         self._earlier: OrderedDict[str, Searcher] = OrderedDict()
         self._opening = Lock()
 
@@ -175,7 +175,7 @@ class TeachService:
     def _models(self) -> Models:
         if self._searcher is None:
             raise Problem(409, "cannot_teach", "this server's index cannot be taught.")
-        return Models(self._searcher.generations.current.folder)
+        return Models(self._searcher.generations.folder)
 
     def _job_here(self) -> LearnJob:
         if self._job is None:

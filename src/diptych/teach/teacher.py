@@ -64,7 +64,7 @@ class Teacher:
 
     def __init__(self, searcher: Searcher) -> None:
         self.searcher = searcher
-        self.folder = searcher.generations.current.folder
+        self.folder = searcher.generations.folder
         self.labels = LabelStore(self.folder)
         self._lock = threading.RLock()
         self._token: object = None
