@@ -54,7 +54,7 @@ class ComparisonReport:
 
     @property
     def directions(self) -> list[str]:
-        """The directions, such as "image->text": who asks, and what is searched."""
+        """The directions, such as "image->text": the query modality and the gallery modality."""
         return [name for name in self.results["chance"] if "->" in name]
 
     def rows(self) -> list[dict[str, Any]]:

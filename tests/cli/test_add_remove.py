@@ -49,7 +49,7 @@ def test_ids_are_given_kept_and_replaced(diptych, place) -> None:
         (["gone.txt"], "gone.txt cannot be read"),
         (["--text", "red", "--text", "blue", "--id", "x"], "--id names one item"),
         (["--text", "red", "--set", "media=x"], "'media', which is set by the index"),
-        (["--text", "zebra"], "knows none of the words"),
+        (["--text", "zebra"], "none of the words"),
     ],
 )
 def test_mistakes_are_told(diptych, place, words, message) -> None:

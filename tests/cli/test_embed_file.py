@@ -51,7 +51,7 @@ def test_a_sentence_needs_no_file(diptych, made) -> None:
         (["gone.txt"], "gone.txt cannot be read"),
         ([], "there is nothing to embed"),
         (["--text", "x", "--out", "x.csv"], "does not end in .npy"),
-        (["--text", "x", "--modality", "sound"], "knows nothing of 'sound'"),
+        (["--text", "x", "--modality", "sound"], "has no modality 'sound'"),
     ],
 )
 def test_mistakes_are_told(diptych, made, words, message) -> None:

@@ -238,7 +238,7 @@ class TestEmbed:
 
     def test_bad_rows_are_refused(self, name, fitted, counts_dataset) -> None:
         method = fitted(name, counts_dataset)
-        with pytest.raises(DataError, match="knows no modality 'smell'; it knows image, text"):
+        with pytest.raises(DataError, match="has no modality 'smell'; it has image, text"):
             method.embed("smell", np.zeros((1, 12)))
         with pytest.raises(DataError, match=r"shape \(1, 13\); this model takes 12 columns"):
             method.embed("image", np.zeros((1, 13)))

@@ -212,7 +212,7 @@ def test_a_crash_between_two_renames_is_mended_where_folders_cannot_be_exchanged
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "x/y"), "the disk of made is full; make room or choose"),
+        (OSError(errno.ENOSPC, "No space left on device", "x/y"), "the disk of made is full; free space or choose"),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "the disk of made is full"),
         (OSError("23587 requested and 992 written"), "the disk of made is full"),
         (shutil.Error([("a", "b", f"[Errno 28] {os.strerror(errno.ENOSPC)}: 'a'")]), "the disk of made is full"),

@@ -227,7 +227,7 @@ def test_ids_classes_and_labels_may_be_numbers(tmp_path, make_draft):
     ("labels", "message"),
     [
         (np.array([0, 1, 5, 0, 1, 0]), "the labels run from 0 to 5"),
-        (np.array([0, 1, -1, 0, 1, 0]), "a negative label says nothing"),
+        (np.array([0, 1, -1, 0, 1, 0]), "a negative label means nothing"),
         (np.array([0, 1.5, 1, 0, 1, 0]), "must be a whole number"),
     ],
 )

@@ -130,7 +130,7 @@ def test_changed_content_is_refused(folder) -> None:
 
 
 def test_an_unknown_modality_is_named() -> None:
-    with pytest.raises(ConfigError, match="knows nothing of 'sound'; it makes rows of caption, article, title"):
+    with pytest.raises(ConfigError, match="has no modality 'sound'; it makes rows of caption, article, title"):
         PIPELINE("sound", NEW)
 
 

@@ -221,7 +221,7 @@ def test_one_class_is_noticed(tmp_path) -> None:
     rows = [{"text": f"thing {n}", "label": "only"} for n in range(6)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     found = understand(tmp_path / "t.jsonl")
-    assert "All 6 labels are 'only'; one class tells nothing apart." in found.warnings
+    assert "All 6 labels are 'only'; a single class separates nothing." in found.warnings
 
 
 @pytest.mark.parametrize(

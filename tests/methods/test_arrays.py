@@ -149,7 +149,7 @@ class TestTransform:
         ("data", "error", "message"),
         [
             (np.ones((3, 12)), ConfigError, r"transform takes a mapping .*'image': X.*array of shape \(3, 12\)"),
-            ({"smell": np.ones((3, 12))}, DataError, "knows no modality 'smell'; it knows image, text"),
+            ({"smell": np.ones((3, 12))}, DataError, "has no modality 'smell'; it has image, text"),
             ({"image": np.ones((3, 4))}, DataError, r"shape \(3, 4\); this model takes 12 columns"),
             ({"image": np.ones(12)}, DataError, r"reshape\(1, -1\)"),
             ({"image": np.full((3, 12), np.nan)}, DataError, "not finite"),

@@ -70,7 +70,7 @@ def test_without_torch_pairs_are_projected_linearly(changes, expected, monkeypat
     [
         (
             {"pairs": 0} | NO_LABELS,
-            r"nothing tells how image and text belong together: 0 of 200 .* no training item has",
+            r"nothing shows how image and text belong together: 0 of 200 .* no training item has",
         ),
         ({"pairs": 1, "classes": ("a",)}, r"1 of 200 training items have both, and every label is 'a'.*two classes"),
         ({"pairs": 0, "known_by_modality": {"image": 200, "text": 3}}, "only 3 items of each modality have a label"),

@@ -223,5 +223,5 @@ def test_a_query_without_a_direction_in_the_space_is_told(both, monkeypatch) -> 
 
     monkeypatch.setattr(type(both.generations.current.model), "_embed", without_partner)
     assert both.search(QUERIES["words"], purpose="class").hits
-    with pytest.raises(DataError, match="says nothing in the partner space; try another purpose"):
+    with pytest.raises(DataError, match="has no content in the partner space; try another purpose"):
         both.search(QUERIES["words"], purpose="partner")

@@ -63,7 +63,9 @@ def explained_writes(target: Path, then: str) -> Iterator[None]:
         yield
     except OSError as error:
         if _is_disk_full(error):
-            raise DataError(f"the disk of {target} is full; make room or choose another folder, then {then}.") from None
+            raise DataError(
+                f"the disk of {target} is full; free space or choose another folder, then {then}."
+            ) from None
         reason = error.strerror or str(error)
         place = f" for {error.filename}" if error.filename and error.strerror else ""
         raise DataError(
@@ -72,7 +74,7 @@ def explained_writes(target: Path, then: str) -> Iterator[None]:
 
 
 def _is_disk_full(error: OSError) -> bool:
-    """Whether an error means that there is no room: NumPy and shutil tell so in words alone."""
+    """Whether an error means that the disk is full: NumPy and shutil say so in their message alone."""
     if error.errno in _DISK_FULL:
         return True
     words = str(error)
@@ -158,7 +160,7 @@ def read_json(source: Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
 
 @contextmanager
 def interpreting(source: Path, fix: str) -> Iterator[None]:
-    """Say of a file in one sentence that it is damaged, whatever goes wrong while its content is interpreted.
+    """Report in one sentence that a file is damaged, whatever goes wrong while its content is interpreted.
 
     Args:
         source: the file.

@@ -1,4 +1,4 @@
-"""How long work tells a person where it is."""
+"""How long-running work reports its progress."""
 
 from collections.abc import Mapping
 from typing import Protocol

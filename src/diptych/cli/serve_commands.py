@@ -165,7 +165,7 @@ def _is_loopback(host: str) -> bool:
 
 Role = Literal["read", "write", "admin"]
 KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of keys, for `diptych serve --keys`.")]
-KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key; the audit log tells it.")]
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key; written into the audit log.")]
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -230,7 +230,7 @@ def media_of(dataset: Dataset) -> MediaSource:
     """
     source = dataset.source
     if source.get("importer") != "ingest":
-        raise DataError(f"{dataset.path} was not made by `diptych ingest`, so it knows no images.")
+        raise DataError(f"{dataset.path} was not made by `diptych ingest`, so it has no images.")
     path = (dataset.path / str(source.get("images"))).resolve()
     if not path.exists():
         raise DataError(f"the images of {dataset.path} were in {path} and are gone; put them back or ingest again.")

@@ -197,7 +197,7 @@ def _name(value: Any, row: int, origin: str, missing: str | None) -> str | None:
         return None
     if number < 0:
         raise DataError(
-            f"{origin}: row {row} has the label {text}, and a negative label says nothing; "
+            f"{origin}: row {row} has the label {text}, and a negative label means nothing; "
             f"leave it empty when the item has none, or pass missing_label={text} (--missing-label {text})."
         )
     if not number.is_integer():

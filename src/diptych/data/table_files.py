@@ -109,7 +109,7 @@ def is_table_name(name: str) -> bool:
 
 
 def _suffix(name: str) -> str:
-    """The suffix that tells a table's format, without that of a compressed file."""
+    """The suffix that gives a table's format, without that of a compressed file."""
     path = PurePosixPath(name.lower())
     return PurePosixPath(path.stem).suffix if path.suffix == _COMPRESSED else path.suffix
 

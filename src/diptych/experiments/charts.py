@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MARKED = 6
-"""How many methods a chart of lines tells apart by colour; the style sheet has so many."""
+"""How many methods have a colour of their own in a line chart; the style sheet has as many."""
 
 _LABEL_STEP = 15.0
 _CHARACTER = 7.2  # how wide one is drawn, about
@@ -62,7 +62,7 @@ class Line:
 
     Attributes:
         name: what it is of.
-        points: as SVG wants them.
+        points: in SVG's notation.
         colour: the number of its colour; None for one among many, drawn in grey.
         end: where it ends, vertically.
         label: where its name stands beside its end, vertically; None for a line without.
@@ -290,7 +290,7 @@ def _values(points: Points) -> list[float]:
 
 
 def _pieces(frame: Frame, points: Points, across: float, limit: float) -> list[str]:
-    """The places of a line as SVG wants them, cut where a value is missing; a point alone is drawn as a dot."""
+    """The points of a line in SVG's notation, cut where a value is missing; a point alone is drawn as a dot."""
     pieces: list[list[str]] = [[]]
     for step, value in points:
         if value is None:

@@ -141,7 +141,7 @@ def evaluate_model(
 
 @dataclass(frozen=True)
 class _Direction:
-    """Who asks, who is searched, and by which method."""
+    """The query modality, the gallery modality, and the method."""
 
     method: Method
     dataset: Dataset

@@ -24,7 +24,7 @@ ALL = "all columns"
 
 @dataclass(frozen=True)
 class Probe:
-    """What one run of columns tells of the classes.
+    """How well one run of columns separates the classes.
 
     Attributes:
         modality: whose columns.

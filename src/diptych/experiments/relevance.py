@@ -37,7 +37,7 @@ class Judged:
 
     @property
     def directions(self) -> list[tuple[str, str]]:
-        """All ordered pairs of modalities: who asks, and who is searched."""
+        """All ordered pairs of modalities: of the queries, and of the gallery."""
         return list(permutations(self.parts, 2))
 
 

@@ -184,7 +184,7 @@ def _export(model: Method, written: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _indexed(index: Path, model_folder: Path, fingerprint: str) -> Description:
-    """What an index says of itself, if it was built with this model."""
+    """The description of an index, if it was built with this model."""
     about = Description.read(index)
     theirs = model_fingerprint(index / MODEL_FOLDER)
     if theirs != fingerprint:

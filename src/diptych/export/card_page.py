@@ -205,7 +205,7 @@ def _input_limits(card: Card) -> Iterator[str]:
             yield f"Its encoder of '{name}' was trained on English; how it does in other languages was not measured."
         else:
             yield (
-                f"Of '{name}' it knows the words of the training texts, in their language; other words and other "
+                f"Of '{name}' it has seen the words of the training texts, in their language; other words and other "
                 "languages say nothing to it."
             )
 

@@ -69,7 +69,7 @@ class Pipeline:
         """Return the fitted features of one modality."""
         if modality not in self.modalities:
             known = ", ".join(self.modalities) or "nothing"
-            raise ConfigError(f"this pipeline knows nothing of '{modality}'; it makes rows of {known}.")
+            raise ConfigError(f"this pipeline has no modality '{modality}'; it makes rows of {known}.")
         return self.modalities[modality]
 
     @cached_property
@@ -262,7 +262,7 @@ def _parts(extractor: Any) -> tuple[Any, ...]:  # noqa: ANN401
 
 
 def _knows(extractor: Any, word: str) -> bool:  # noqa: ANN401
-    """Whether some part can use a word; a feature that does not say which words it knows is taken to know all."""
+    """Whether some part can use a word; a feature without a vocabulary is taken to use all."""
     return any(part.knows(word) if hasattr(part, "knows") else True for part in _parts(extractor))
 
 

@@ -1,6 +1,6 @@
 """Engines by name; each is imported when it is first asked for.
 
-An installed package adds an engine by an item point of the group `diptych.engines`: its name, and a module with
+An installed package adds an engine by an entry point of the group `diptych.engines`: its name, and a module with
 `create(place, identity, **options)` and `open(place, **options)`. One that can be searched by words says so by
 `WORDS = True`; its `create` then takes the option `words`. One whose `Index.backup` writes files has
 `restore(file, place)`.

@@ -113,7 +113,7 @@ class WordStatistics(NamedTuple):
 
 
 def idf(entries: int, holding: int) -> float:
-    """How much a term tells that so many of all items hold; always positive."""
+    """The weight of a term that so many of all items hold; always positive."""
     return math.log1p((entries - holding + 0.5) / (holding + 0.5))
 
 

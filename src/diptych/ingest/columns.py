@@ -240,7 +240,7 @@ def _read(values: list[Any], there: list[str]) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell holds
-    """A value that a column can hold; None where it says nothing."""
+    """A value that a column can hold; None where it is empty."""
     if isinstance(value, str):
         return value.strip().encode("utf-8", errors="replace").decode("utf-8").replace("\0", "") or None
     if isinstance(value, bool):

@@ -124,7 +124,7 @@ class Units:
     Attributes:
         modality: its name.
         media_type: "image" or "text".
-        units: places of pictures, or texts.
+        units: places of images, or texts.
         unit_of_item: for each item the number of its unit, -1 for none.
     """
 

@@ -102,7 +102,7 @@ class Understanding:
             )
         if len(self.classes) == 1:
             found.append(
-                f"All {self.labelled:,} labels are '{next(iter(self.classes))}'; one class tells nothing apart."
+                f"All {self.labelled:,} labels are '{next(iter(self.classes))}'; a single class separates nothing."
             )
         return found
 
@@ -191,7 +191,7 @@ def _look(plan: Plan, places: Sequence[Place]) -> tuple[int, int]:
 
 
 UNCLEAR = "unclear"
-"""Texts without any word that tells: names, numbers, a word or two."""
+"""Texts without a meaningful word: names, numbers, a word or two."""
 
 _LONGEST = 400
 _RARE = 8

@@ -45,7 +45,7 @@ class AudioTooLargeError(AudioError, MediaTooLargeError):
 
 @dataclass(frozen=True)
 class AudioHeader:
-    """What a sound file says of itself.
+    """What the header of a sound file says.
 
     Attributes:
         rate: samples a second, of each channel.

@@ -1,4 +1,4 @@
-"""File formats, told by a file's first bytes or by its name; no library that decodes is needed."""
+"""File formats, recognised by a file's first bytes or by its name; no library that decodes is needed."""
 
 from collections.abc import Mapping, Sequence
 

@@ -158,7 +158,7 @@ class FolderSource(MediaSource):
 
 
 def open_source(path: Path) -> MediaSource:
-    """Open a folder or an archive, told apart by its content.
+    """Open a folder or an archive, recognised by its content.
 
     Raises:
         DataError: when it is none of these, or cannot be read.

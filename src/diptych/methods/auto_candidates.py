@@ -95,7 +95,7 @@ class Situation:
         if not self.labelled:
             return "no training item has a label"
         if len(self.classes) < 2:
-            return f"every label is '{self.classes[0]}', and one class tells nothing"
+            return f"every label is '{self.classes[0]}', and one class cannot be told from another"
         if self.several:
             return "items carry several labels, and only one could be learned from"
         if known < FEWEST_LABELLED:
@@ -165,7 +165,7 @@ def candidates(found: Situation) -> list[Candidate]:
     both = " and ".join(found.modalities)
     hint = f" Where the encoders of {both} were trained together, use --method identity." if found.equal_widths else ""
     raise FitError(
-        f"nothing tells how {both} belong together: {found.pairs} of {found.items:,} training items have "
+        f"nothing shows how {both} belong together: {found.pairs} of {found.items:,} training items have "
         f"{'both' if len(found.modalities) == 2 else 'two of them'}, and {found.lone_label_problem}. Give items both, "
         f"or a label each (at least {FEWEST_LABELLED} of each modality, two classes or more).{hint}"
     )

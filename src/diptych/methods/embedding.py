@@ -281,7 +281,7 @@ class Embedder(PipelineKeeper):
         self._check_fitted()
         known = self.record_["modalities"]
         if modality not in known:
-            raise DataError(f"this model knows no modality '{modality}'; it knows {', '.join(known)}.")
+            raise DataError(f"this model has no modality '{modality}'; it has {', '.join(known)}.")
         dimension = known[modality]["dimension"]
         if features.ndim != 2 or features.shape[1] != dimension:
             raise DataError(f"'{modality}' features have shape {features.shape}; this model takes {dimension} columns.")

@@ -1,6 +1,6 @@
 """A model is a folder: `model.json` says what it is, `weights.safetensors` holds its arrays.
 
-Where it learned from raw pictures and texts, `pipeline/` says how these became rows.
+Where it learned from raw images and texts, `pipeline/` says how these became rows.
 """
 
 import shutil
@@ -61,7 +61,7 @@ def _fingerprint(body: dict[str, Any], weights: bytes) -> str:
 
 
 def _class_name(cls: type[Method]) -> str:
-    """How a class is found again that no registry knows: "module:Class"."""
+    """How a class that is in no registry is found again: "module:Class"."""
     if "." in cls.__qualname__:
         raise ConfigError(
             f"{cls.__qualname__} is defined inside a function or a class, so it cannot be found again; define it at "

@@ -30,7 +30,7 @@ WEIGHT_POWER = 3
 SHARPNESS = 2
 
 _UNDECIDED = 1e-6
-"""Shares closer than this are equal: single precision tells cosines apart to about so much."""
+"""Shares closer than this are equal: single precision distinguishes cosines to about so much."""
 
 _EXACT_UP_TO = 20_000
 _PROBED_CELLS = 16

@@ -208,7 +208,7 @@ def _names(condition: Condition) -> set[str]:
 def describe_dataset(
     dataset: Dataset, modalities: tuple[str, ...], index_folder: Path, location: EngineLocation
 ) -> Description:
-    """Gather what an index built from a dataset says of itself."""
+    """Gather the description of an index built from a dataset."""
     having = {name: dataset.everything.having(name) for name in modalities}
     per_class = {name: part.labels.class_counts().tolist() for name, part in having.items()}
     splits = {name: dataset.splits[part.index] for name, part in having.items()}

@@ -167,7 +167,7 @@ class Generation:
         return self._documents() if where is None else None
 
     def public(self, error: DiptychError) -> DiptychError:
-        """The same error without the place of the index, so that strangers may read it."""
+        """The same error without the place of the index, so that it may be sent to a client."""
         message = self._places.sub("the index", str(error))
         return error if message == str(error) else type(error)(message)
 

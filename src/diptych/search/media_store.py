@@ -155,13 +155,13 @@ class MediaStore:
 
 
 def content_hash(data: bytes) -> str:
-    """The hash by which an index knows an image."""
+    """The hash by which an index identifies an image."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Say what SQLite says in a sentence without a path."""
+    """Turn an error of SQLite into one sentence without a path."""
     try:
         yield
     except sqlite3.Error as error:
@@ -262,7 +262,7 @@ class ImageImporter:
 def image_importer(
     dataset: Dataset, store: MediaStore, *, keep_originals: bool = False
 ) -> Iterator[ImageImporter | None]:
-    """Open a dataset's images; None where it knows none, or they have moved."""
+    """Open a dataset's images; None where it has none, or they have moved."""
     try:
         source = media_of(dataset)
     except DataError:

@@ -273,7 +273,7 @@ def _direction(query: Query, parts: Sequence[_Part], spaces: IndexSpaces) -> Dir
 def _mixture(present: Sequence[_Part], spaces: IndexSpaces, purpose: Purpose | None) -> Singles:
     rows = np.array([spaces.narrowed(part.vector, purpose) for part in present if part.vector is not None])
     if not rows.any(axis=1).all():
-        raise DataError(f"a part of the query says nothing in the {purpose} space; try another purpose.")
+        raise DataError(f"a part of the query has no content in the {purpose} space; try another purpose.")
     return mixed(rows, [part.weight for part in present])
 
 

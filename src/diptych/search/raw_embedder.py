@@ -82,7 +82,7 @@ class RawEmbedder:
     def read(self, media_type: str, value: Any) -> Any:  # noqa: ANN401 - text, bytes, a path or a decoded image
         """Check one raw item and decode it, so that embedding it cannot fail for its content.
 
-        An image's name is only opened when it is a `Path`: a string may come from a stranger.
+        An image's name is only opened when it is a `Path`: a string may come from a client.
         """
         if media_type == "text":
             return _checked_text(value)
@@ -100,14 +100,16 @@ class RawEmbedder:
         return rows
 
     def embed(self, modality: str, items: Sequence[Any]) -> Embedded:
-        """Embed items that `read` has checked; an item that says nothing has an error beside its vector."""
+        """Embed items that `read` has checked; an item without content has an error beside its vector."""
         rows = self.features(modality, items)
         vectors = self._model.embed(modality, rows, self._purpose)
         known = has_content(rows) if self._model.pipeline.of(modality).media_type == "text" else [True] * len(items)
         problems: list[DataError | None] = []
         for item, vector, anything in zip(items, vectors, known, strict=True):
             if not anything:
-                problems.append(DataError(f"this index's model knows none of the words {_short(item)}; use others."))
+                problems.append(
+                    DataError(f"the index has none of the words {_short(item)} in its vocabulary; use others.")
+                )
             elif not vector.any() or not np.isfinite(vector).all():
                 problems.append(DataError(f"this index's model can make nothing of this {modality}; try another."))
             else:

@@ -43,7 +43,7 @@ class Searcher:
     When another index takes the place of the folder, as `diptych index --overwrite` does, it is opened in turn: an
     answer never mixes two indexes, and no change goes into one that was replaced.
 
-    No error of its methods says where files lie, so that strangers may read them.
+    No error of its methods says where files lie, so that they may be sent to a client.
 
     Attributes:
         generations: what is open of the index, for those who need more of it than a search.
@@ -218,7 +218,7 @@ class Searcher:
         return self.generations.read(counted)
 
     def signatures(self, ids: Sequence[str]) -> _List[str | None]:
-        """By which near-duplicates of items' images are told; None for items without an image."""
+        """Signatures by which near-duplicate images are found; None for items without an image."""
         return self.generations.read(lambda index: index.signatures.of(ids))
 
     def count(self, *, where: str | None = None, modality: str | None = None) -> int:

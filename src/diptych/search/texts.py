@@ -59,7 +59,7 @@ class TextsPlan:
 
     @property
     def dimension(self) -> int:
-        """The length of a vector; 1 where it says nothing."""
+        """The length of a vector; 1 where it is zero."""
         return max(1, self.stop - self.start)
 
     def rows(self, features: Features) -> Singles:

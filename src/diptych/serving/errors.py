@@ -1,4 +1,4 @@
-"""What can go wrong in a request, and the one shape in which it is told: {"error": {"code", "message"}}."""
+"""What can go wrong in a request, and the one shape in which it is reported: {"error": {"code", "message"}}."""
 
 import re
 from collections.abc import Sequence

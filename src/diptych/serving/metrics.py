@@ -1,4 +1,4 @@
-"""What the server did, counted for Prometheus."""
+"""Metrics of the server, for Prometheus."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOGETHER = "PROMETHEUS_MULTIPROC_DIR"
-"""Where several workers put their figures, so that any of them can tell those of all."""
+"""The folder where several workers keep their figures, so that each can report those of all."""
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _GONE = 499
@@ -50,7 +50,7 @@ class Metrics:
 
 
 class MetricsMiddleware:
-    """Counts and times requests by route; addresses that lead nowhere share one name, whatever strangers try."""
+    """Count and time requests by route; unknown addresses share one name, so that clients cannot make new ones."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics

@@ -117,7 +117,7 @@ def _is_address(name: str) -> bool:
 
 
 _SMALL = 2**16
-"""Bytes of a body that are always read: questions in words are, while large uploads are told to come back."""
+"""Bytes of a body that are always read: text queries are, while large uploads are refused for the moment."""
 
 
 class BodyLimitMiddleware:
@@ -208,7 +208,7 @@ class _Body:
 
 
 _COSTS = {"/v1/media/": 0.05, "/v1/suggest": 0.1}
-"""One page of results asks for its thumbnails too, and one query for suggestions at every letter."""
+"""A page of results also requests its thumbnails, and typing a query requests suggestions at every letter."""
 _LIMITED = ("/v1/", "/metrics")
 
 

@@ -88,7 +88,7 @@ def server_options(settings: ServingSettings) -> dict[str, Any]:
         "timeout_worker_healthcheck": 60,  # a worker that still imports and opens its index is not dead
         "access_log": False,  # addresses hold what people search for
         "server_header": False,
-        "log_level": "error",  # what strangers send is answered, not logged
+        "log_level": "error",  # what clients send is answered, not logged
         "ws": "none",
         "http": LimitedProtocol,
         "backlog": backlog(),

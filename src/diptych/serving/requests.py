@@ -123,7 +123,7 @@ def check_metadata(id: str, metadata: Mapping[str, Any], settings: ServingSettin
 
 
 def query_of(parts: tuple[QueryPart, ...], options: Options, settings: ServingSettings) -> Query:
-    """A query and which results it wants, within what this server allows."""
+    """A query and the results it asks for, within the limits of this server."""
     if options.k > settings.max_results:
         raise Problem(
             422, "invalid", f"k: {options.k} results are asked for; at most {settings.max_results} are given."

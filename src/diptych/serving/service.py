@@ -31,7 +31,7 @@ _FAR_DOWN = 1_000
 
 
 class SearchBackend(Protocol):
-    """What the server asks of a searcher; `diptych.search.Searcher` has all of it."""
+    """What the server needs of a searcher; `diptych.search.Searcher` has all of it."""
 
     @property
     def generation(self) -> object:
@@ -60,7 +60,7 @@ class SearchBackend(Protocol):
         """How many results have each value of some keys, and how many were counted."""
 
     def signatures(self, ids: Sequence[str]) -> list_[str | None]:
-        """By which near-duplicates are told."""
+        """Signatures by which near-duplicates are found."""
 
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
         """Add items, all or none."""
@@ -135,7 +135,7 @@ class SearchService:
         return await (self._slow_lane if slow else self._word_lane).ask(query)
 
     async def suggest(self, prefix: str, limit: int) -> list[str]:
-        """Completions of what was typed; whoever comes while many wait is told to come back.
+        """Completions of what was typed; a request is refused while too many wait.
 
         Raises:
             Problem: 503, if too many wait already.

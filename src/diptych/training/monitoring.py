@@ -1,4 +1,4 @@
-"""What is watched during training: figures, history and logs, the best step, and signs of a breakdown."""
+"""Monitoring of training: figures, history and logs, the best step, and signs of a breakdown."""
 
 import csv
 import io

@@ -242,5 +242,5 @@ class Manifest:
                 yield self._connection
         except sqlite3.Error as error:
             raise DataError(
-                f"{self._file} cannot be written ({error}); make room on its disk, then run the same command again."
+                f"{self._file} cannot be written ({error}); free space on its disk, then run the same command again."
             ) from None

@@ -12,6 +12,6 @@ IMPORTERS: Mapping[str, Callable[..., Dataset]] = {
     "nuswide10k": import_nuswide10k,
     "arrays": import_arrays,
 }
-"""Every importer by the name the command line knows it by."""
+"""Every importer by its name on the command line."""
 
 __all__ = ["IMPORTERS", "import_arrays", "import_nuswide10k", "import_wikipedia"]

@@ -47,7 +47,7 @@ class OrderClaim:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Every method it speaks of, once."""
+        """Every method it mentions, once."""
         return tuple(dict.fromkeys(name for step in self.steps for name in step))
 
 

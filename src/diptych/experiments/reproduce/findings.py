@@ -174,7 +174,7 @@ def _names_across() -> dict[tuple[str, str], str]:
 
 
 def _published(study: Study, claim: Claim) -> dict[str, float]:
-    """The published averages of the methods a claim speaks of, the highest first."""
+    """The published averages of the methods that a claim mentions, the highest first."""
     if isinstance(claim, FiguresClaim):
         return {}
     methods, measure = (claim.methods, claim.measure) if isinstance(claim, OrderClaim) else ((claim.method,), "map")

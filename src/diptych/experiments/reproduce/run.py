@@ -224,7 +224,7 @@ def _without_paths(results: Mapping[str, Any], places: Mapping[str, str]) -> dic
 
 
 def _words(part: Part | None, protocol: str) -> str:
-    """What to add to a method's name, so that a display tells its runs apart."""
+    """What to add to a method's name, so that its runs can be told apart in a display."""
     return ", ".join([*([part.name] if part else []), *([protocol] if protocol != INDUCTIVE else [])])
 
 

@@ -39,7 +39,7 @@ def shrink(image: ImageArray, longest_side: int) -> ImageArray:
 
 @dataclass(frozen=True)
 class _ShrunkStream:
-    """Images shrunk one at a time; it knows how many there are if the original does, for progress."""
+    """Images shrunk one at a time; it has a length if the original has, for progress."""
 
     items: Iterable[ImageArray]
     longest_side: int

@@ -79,7 +79,7 @@ class MiniLmExtractor(PassageExtractor):
         return encode_passages(tokens, self.passages, encode, DIMENSION)
 
     def tokens(self, text: str) -> Sequence[int]:
-        """The pieces of a text's words that it knows."""
+        """The word pieces of a text that are in its vocabulary."""
         return self._tokenizer.pieces(text)
 
 

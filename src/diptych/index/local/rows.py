@@ -144,7 +144,7 @@ def _vocabulary_row(term: str, shown: str | None, count: int) -> tuple[str, str 
 
 
 def drop_words(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
-    """Forget the words of some rows; FTS5 wants to be told what they were."""
+    """Delete the words of some rows; FTS5 needs their former content."""
     counts: Counter[str] = Counter()
     for marks, part in chunks(rows):
         old = connection.execute(f"SELECT row, terms FROM texts WHERE row IN ({marks})", part).fetchall()

@@ -81,7 +81,7 @@ class View:
 
 
 def _key(condition: Condition) -> object:
-    """What tells conditions apart; not themselves, for Python holds 1 and true for equal."""
+    """A key that distinguishes conditions; not themselves, because Python takes 1 and true as equal."""
     sql, parameters = to_sqlite(condition)
     return sql, tuple(parameters)
 

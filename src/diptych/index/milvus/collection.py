@@ -73,7 +73,7 @@ class Settings(EngineSettings):
         )
 
     def to_build(self) -> dict[str, Any]:
-        """What the server is told when it builds the structure."""
+        """The parameters for building the structure."""
         given: dict[Structure, dict[str, int]] = {
             "hnsw": {"M": self.links, "efConstruction": self.ef_construction},
             "ivf_sq8": {"nlist": self.clusters},
@@ -85,7 +85,7 @@ class Settings(EngineSettings):
         }
 
     def to_search(self, limit: int) -> dict[str, Any]:
-        """What the server is told when it looks for so many."""
+        """The parameters of a search for so many."""
         kept = max(self.ef_search, limit)
         given: dict[Structure, dict[str, int]] = {
             "hnsw": {"ef": kept},
@@ -97,7 +97,7 @@ class Settings(EngineSettings):
 
 _CONNECT_S = 5.0
 _FIRST_S = 2.5
-"""So long an answer may take before the server is asked whether it lives."""
+"""So long an answer may take before the server is pinged."""
 _PROBE_S = 1.5
 _NOT_CONNECTED = 2
 """What the client calls a server that is gone."""
@@ -211,7 +211,7 @@ def _is_absence(error: Any) -> bool:  # noqa: ANN401 - of the client or of gRPC
 
 
 def _parts(url: str) -> dict[str, Any]:
-    """What the client is told; the address itself goes without the password, which it would repeat in messages."""
+    """The settings of the client; the address itself goes without the password, which it would repeat in messages."""
     usage = "write http://USER:PASSWORD@HOST:PORT/DATABASE, or https://"
     if not url:
         raise ConfigError(f"the engine milvus needs the address of a server; give --url: {usage}.")

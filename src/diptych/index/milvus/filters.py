@@ -158,7 +158,7 @@ def _within(key: Key, values: tuple[Value, ...]) -> str | None:
 
 
 def _spellings(value: Value) -> list[Value]:
-    """In lists, the server tells 1 and 1.0 apart."""
+    """In lists, the server distinguishes 1 from 1.0."""
     if isinstance(value, bool | str):
         return [value]
     if isinstance(value, int):

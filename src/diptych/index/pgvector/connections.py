@@ -22,7 +22,7 @@ from diptych._core.optional import optional_package
 _OLDEST_EXTENSION = (0, 8)
 _CONNECT_S = 3
 _SILENT_S = 1.5
-"""So long a statement may take before the server is asked whether it lives, again and again."""
+"""So long a statement may take before the server is pinged, repeatedly."""
 _PROBE_S = 2
 _LIMITS = "SELECT set_config('statement_timeout', %s, false), set_config('lock_timeout', %s, false)"
 
@@ -140,7 +140,7 @@ class Connections:
         return connection
 
     def _explained(self, error: Exception) -> DiptychError:
-        """Return one of our errors; strangers may read it, unless it is the operator who gave a wrong address."""
+        """Return one of our errors; clients may read it, unless it is the operator who gave a wrong address."""
         errors = psycopg().errors
         if isinstance(error, errors.QueryCanceled):
             return TimeLimitError("the query took longer than allowed and was cancelled; narrow its condition.")

@@ -37,7 +37,7 @@ from diptych.training.loop import Validate
 
 
 class CountedObjective(Objective[Any], Protocol):
-    """An objective that knows how many rows it holds."""
+    """An objective with a number of rows."""
 
     def __len__(self) -> int:
         """The number of training rows."""
@@ -221,7 +221,7 @@ def labels_key(validation: Validation) -> str:
 
 
 def monitoring(history: History) -> Mapping[str, Any]:
-    """What was watched while a network trained, for the model's record; a figure that was not a number is None."""
+    """The monitoring of a network's training, for the model's record; a figure that was not a number is None."""
     content = history.to_json()
     return {name: content[name] for name in ("rows", "validations", "steps", "best_step", "best_score")}
 

@@ -1,4 +1,4 @@
-"""Signatures of images, by which near-duplicates are told: the same image in another size, file type or quality.
+"""Signatures of images, by which near-duplicates are found: the same image in another size, file type or quality.
 
 Embeddings cannot tell them, for a model may place all items of a class at one point.
 """

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say: of the pairs given 70 %, do 70 % belong together?"""
+"""Reliability of probabilities: of the pairs given 70 %, do 70 % belong together?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an operator asks: is the server alive, is it ready, what has it done, and backups of the index."""
+"""Routes for operators: liveness, readiness, metrics, and backups of the index."""
 
 import secrets
 from datetime import UTC, datetime
