@@ -63,14 +63,12 @@ def explained_writes(target: Path, then: str) -> Iterator[None]:
         yield
     except OSError as error:
         if _is_disk_full(error):
-            raise DataError(
-                f"the disk of {target} is full; free space or choose another folder, then {then}."
-            ) from None
-        reason = error.strerror or str(error)
+            problem = f"the disk of {target} is full; free space or choose another folder, then {then}."
+            raise DataError(problem) from None
         place = f" for {error.filename}" if error.filename and error.strerror else ""
-        raise DataError(
-            f"{target} cannot be written ({reason}{place}); mend that or choose another folder, then {then}."
-        ) from None
+        reason = f"{error.strerror or error}{place}"
+        problem = f"{target} cannot be written ({reason}); mend that or choose another folder, then {then}."
+        raise DataError(problem) from None
 
 
 def _is_disk_full(error: OSError) -> bool:
