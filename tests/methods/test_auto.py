@@ -23,7 +23,6 @@ PLENTY = Situation(
     known=ITEMS,
     known_by_modality={"image": ITEMS, "text": ITEMS},
     classes=("a", "b", "c"),
-    several=False,
     propagated=False,
     widths={"image": 12, "text": 20},
 )
@@ -42,7 +41,6 @@ CLASSES_AND_PARTNERS, PARTNERS = ("cdmlmr", True), ("cdmlmr", False)
         (NO_LABELS, [PARTNERS]),
         (NO_LABELS | EQUAL, [("identity", False), PARTNERS]),
         ({"classes": ("a",)}, [PARTNERS]),
-        ({"several": True}, [PARTNERS]),
         ({"classes": tuple(f"c{n}" for n in range(150))}, [PARTNERS]),
         ({"pairs": 5, "known": 5}, [("sm", True)]),
         ({"pairs": 5, "known": 5} | EQUAL, [("identity", False), ("sm", True)]),
@@ -224,7 +222,6 @@ class TestFit:
         [
             (lambda n, own: "art", "96 pairs and no labels"),
             (lambda n, own: f"c{n}", "96 labelled pairs are of 96 classes, so that labels name single items"),
-            (lambda n, own: [own, "other"], "items carry several labels"),
             (lambda n, own: own if n < 8 else None, None),
         ],
     )

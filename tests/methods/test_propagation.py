@@ -17,7 +17,7 @@ from diptych.data.synthetic import make_synthetic
 from diptych.evaluation.similarity import unit_rows
 from diptych.features.scaling import fit_scaling
 from diptych.methods import create, propagation
-from diptych.methods.propagation import affinity_graph, label_shares, pair_embeddings, propagate, spread_labels
+from diptych.methods.propagation import affinity_graph, pair_embeddings, propagate, spread_labels
 
 FEW = Protocol(labels_per_class=2, propagate=True)
 
@@ -74,14 +74,14 @@ class TestOracle:
     @pytest.mark.parametrize(("neighbours", "alpha"), [(20, 0.95), (5, 0.99)])
     def test_shares_are_those_of_a_dense_computation(self, counts_dataset, neighbours, alpha):
         data = training_data(counts_dataset, FEW)
-        codes, given = pair_embeddings(data), label_shares(data.train.labels)
+        codes, given = pair_embeddings(data), data.train.labels.shares
         found = spread_labels(affinity_graph(codes, neighbours), given, alpha)
         np.testing.assert_allclose(found, dense_shares(codes, given, neighbours, alpha), atol=1e-5)
 
     def test_the_whole_way_is_these_steps(self, counts_dataset):
         bare = training_data(counts_dataset, FEW)
         data, record = propagate(bare, FEW)
-        given = label_shares(bare.train.labels)
+        given = bare.train.labels.shares
         np.testing.assert_allclose(data.soft_labels, dense_shares(pair_embeddings(bare), given, 20, 0.95), atol=1e-5)
         np.testing.assert_array_equal(data.train.labels.codes, data.soft_labels.argmax(axis=1))
         assert data.given_labels is bare.train.labels
@@ -107,7 +107,7 @@ class TestProperties:
 
     def test_the_names_of_classes_do_not_matter(self, counts_dataset):
         data = training_data(counts_dataset, FEW)
-        graph, given = affinity_graph(pair_embeddings(data)), label_shares(data.train.labels)
+        graph, given = affinity_graph(pair_embeddings(data)), data.train.labels.shares
         np.testing.assert_allclose(spread_labels(graph, given[:, ::-1]), spread_labels(graph, given)[:, ::-1])
 
     def test_one_label_per_class_on_clusters_is_enough(self, clusters):
@@ -175,7 +175,7 @@ class TestItems:
         known = bare.train.labels.is_labelled
         assert (~paired & known).any() and (~paired & ~known).any() and (paired & ~known).any()
         np.testing.assert_array_equal(data.train.labels.is_labelled, paired | known)
-        np.testing.assert_array_equal(data.soft_labels[known], label_shares(bare.train.labels)[known])
+        np.testing.assert_array_equal(data.soft_labels[known], bare.train.labels.shares[known])
         np.testing.assert_array_equal(data.soft_labels.sum(axis=1) > 0, paired | known)
         assert record["propagated"] == (paired & ~known).sum()
 

@@ -10,8 +10,9 @@ from scipy import stats
 from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError
-from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT, CdmlmrOptions, TowerRows, _beta
+from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT, CdmlmrOptions, TowerRows
 from diptych.nets.dense import MemberLinear
+from diptych.nets.rows import mixup_share
 from diptych.nets.samplers import sample_quadruplets
 from diptych.training import Constant, LoopSettings, train
 from nets.enumeration import seeded
@@ -262,7 +263,7 @@ def test_the_machines_that_members_share_learn_from_all_of_them():
 def test_shares_of_blended_rows_are_drawn_from_a_beta_distribution(parameter):
     """The larger part: X or 1 − X, whichever is more."""
     random = seeded(3)
-    draws = torch.tensor([_beta(parameter, random) for _ in range(3000)], dtype=torch.float64)
+    draws = torch.tensor([mixup_share(parameter, random) for _ in range(3000)], dtype=torch.float64)
     shares = stats.beta(parameter, parameter).ppf((np.arange(200_000) + 0.5) / 200_000)
     mean, variance = float(np.maximum(shares, 1 - shares).mean()), float(np.maximum(shares, 1 - shares).var())
     assert float(draws.mean()) == pytest.approx(mean, abs=4 * (variance / len(draws)) ** 0.5)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from diptych._core.arrays import Booleans, Integers, Sparse
+from diptych._core.arrays import Booleans, Floats, Integers, Sparse
 from diptych._core.errors import DataError
 
 UNLABELLED = -1
@@ -78,6 +78,11 @@ class Labels:
         codes = np.full(len(self), UNLABELLED, dtype=np.int64)
         codes[self.is_labelled] = self.matrix.indices
         return codes
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Each item's share in every class: one for its label, equal parts of one for several, zero without any."""
+        return np.asarray(self.matrix.toarray() / np.maximum(self.per_item, 1)[:, None])
 
     def class_counts(self) -> Integers:
         """How many items carry each class."""

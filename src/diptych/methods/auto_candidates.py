@@ -39,7 +39,6 @@ class Situation:
         known: pairs with a label, given or propagated.
         known_by_modality: labelled items that have each modality.
         classes: the classes that training items carry.
-        several: whether an item carries more than one label.
         propagated: whether labels were propagated.
         widths: the columns of each modality.
     """
@@ -51,7 +50,6 @@ class Situation:
     known: int
     known_by_modality: Mapping[str, int]
     classes: tuple[str, ...]
-    several: bool
     propagated: bool
     widths: Mapping[str, int]
 
@@ -62,7 +60,6 @@ class Situation:
         has = {name: data.train.has(name) for name in names}
         paired = np.sum(list(has.values()), axis=0) >= 2
         given = labels if data.given_labels is None else data.given_labels
-        validation = [] if data.validation is None else [data.validation.labels]
         return cls(
             modalities=names,
             items=len(data.train),
@@ -71,7 +68,6 @@ class Situation:
             known=int((labels.is_labelled & paired).sum()),
             known_by_modality={name: int((labels.is_labelled & present).sum()) for name, present in has.items()},
             classes=tuple(classes_seen(labels)),
-            several=not all(each.is_single for each in (given, *validation)),
             propagated=data.soft_labels is not None,
             widths={name: data.train.columns[name].values.shape[1] for name in names},
         )
@@ -96,8 +92,6 @@ class Situation:
             return "no training item has a label"
         if len(self.classes) < 2:
             return f"every label is '{self.classes[0]}', and one class cannot be told from another"
-        if self.several:
-            return "items carry several labels, and only one could be learned from"
         if known < FEWEST_LABELLED:
             return f"only {known} {of} have a label"
         if known < FEWEST_PER_CLASS * len(self.classes):

@@ -63,7 +63,7 @@ def propagate(
     progress("label propagation", 0, 2)
     graph = affinity_graph(pair_embeddings(data))
     progress("label propagation", 1, 2)
-    given = label_shares(labels)
+    given = labels.shares
     soft = given.copy()
     soft[paired] = spread_labels(graph, given[paired])
     fresh = soft.any(axis=1) & ~labels.is_labelled
@@ -133,7 +133,7 @@ def spread_labels(graph: Sparse, given: Floats, alpha: float = ALPHA) -> Floats:
 
     Args:
         graph: S, symmetric.
-        given: Y, the labels as shares (see `label_shares`); zero rows for items without one.
+        given: Y, the labels as shares (see `Labels.shares`); zero rows for items without one.
         alpha: how much of an item's share comes from its neighbours.
 
     Returns:
@@ -168,11 +168,6 @@ def balanced_shares(spread: Floats, mass: Floats | None = None) -> Floats:
         second, first = np.partition(spread, -2, axis=1)[:, -2:].T
         spread[first - second <= _UNDECIDED] = 0.0
     return spread
-
-
-def label_shares(labels: Labels) -> Floats:
-    """Each item's share in every class: one for its label, equal parts of one for several, zero without any."""
-    return np.asarray(labels.matrix.toarray() / np.maximum(labels.per_item, 1)[:, None])
 
 
 def _with_guesses(labels: Labels, soft: Floats, fresh: Booleans) -> Labels:

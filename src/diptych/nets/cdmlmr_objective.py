@@ -13,14 +13,16 @@ from diptych.nets.dense import half_products
 from diptych.nets.losses import (
     Quadruplets,
     active_share,
+    have_several_classes,
     output_spread,
+    pairs_of_one_class,
     soft_contrastive_loss,
     soft_cross_entropy,
     softmin_quadruplet_terms,
     softmin_triplet_terms,
     unit_squared_distances,
 )
-from diptych.nets.rows import MixedBatch, RowSource
+from diptych.nets.rows import MixedBatch, RowSource, mixup_share
 from diptych.nets.samplers import Outputs, edge_purity, guessed_labels, sample_quadruplets, shared_graph
 
 Negatives = Literal["softmin", "random"]
@@ -116,6 +118,7 @@ class CdmlmrObjective:
         self.targets = targets
         self.options = options
         self.paired = paired
+        self.several = have_several_classes(targets)
         self.encode: Callable[[dict[str, Tensor]], Outputs] = self._encode
 
     def __len__(self) -> int:
@@ -180,7 +183,7 @@ class CdmlmrObjective:
         share, partner = 1.0, None
         if self.options.mixup > 0 and len(targets) > 1:
             partner = torch.randperm(len(targets), generator=random, device=targets.device)
-            share = _beta(self.options.mixup, random)
+            share = mixup_share(self.options.mixup, random)
             targets = targets.lerp(targets[partner], 1.0 - share)
 
         def blended(known: Tensor, unknown: Tensor) -> Tensor:
@@ -248,15 +251,14 @@ class CdmlmrObjective:
     def _ranking(self, outputs: Outputs, branch: str, targets: Tensor, random: torch.Generator) -> list[Tensor]:
         """Return the quadruplet or triplet loss of labelled rows, and its terms."""
         squared = unit_squared_distances(*(parts[branch][:, : len(targets)] for parts in outputs.values()))
-        classes = targets.argmax(1)
-        same = classes.unsqueeze(1) == classes.unsqueeze(0)
+        same = pairs_of_one_class(targets, several=self.several)
         whole = branch == "quadruplet"
         margin = self.options.quadruplet_margin if whole else self.options.triplet_margin
         if self.options.quadruplet_negatives == "softmin":
             softmin = softmin_quadruplet_terms if whole else softmin_triplet_terms
             terms = softmin(squared, same, ~same, margin)
             return [terms.sum((1, 2)) / same.sum().clamp_min(1), terms[:, same]]
-        drawn: Quadruplets = sample_quadruplets(classes, RANDOM_QUADRUPLETS, random)
+        drawn: Quadruplets = sample_quadruplets(targets.argmax(1), RANDOM_QUADRUPLETS, random)
         together = squared[:, drawn.first_positive, drawn.second_positive]
         from_first = squared[:, drawn.first_positive, drawn.second_negative]
         from_second = squared[:, drawn.first_negative, drawn.second_positive]
@@ -288,13 +290,3 @@ def _kept(shape: torch.Size | tuple[int, ...], share: float, like: Tensor, rando
         return like.new_ones(1)
     drawn = torch.rand(shape, generator=random, dtype=like.dtype, device=like.device)
     return (drawn >= share).to(like.dtype).mul_(1.0 / (1.0 - share))
-
-
-def _beta(parameter: float, random: torch.Generator) -> float:
-    """Draw from Beta(a, a) the share of the larger part, by Jöhnk's method, which needs uniform numbers alone."""
-    while True:
-        first, second = torch.rand(2, generator=random, device=random.device, dtype=torch.float64).tolist()
-        x, y = first ** (1.0 / parameter), second ** (1.0 / parameter)
-        if 0 < x + y <= 1:
-            share = float(x / (x + y))
-            return max(share, 1.0 - share)

@@ -151,6 +151,21 @@ def _usable(same: Tensor, different: Tensor) -> Tensor:
     return same & different.any(1, keepdim=True) & different.any(0, keepdim=True)
 
 
+def have_several_classes(targets: Tensor) -> bool:
+    """Return whether a row has two classes or more that are equally probable, as an item with several labels has."""
+    highest = targets.amax(1, keepdim=True)
+    return bool(((targets == highest) & (highest > 0)).sum(1).gt(1).any())
+
+
+def pairs_of_one_class(targets: Tensor, *, several: bool) -> Tensor:
+    """Return which rows share their most probable class, or one of their classes where rows have several."""
+    if not several:
+        classes = targets.argmax(1)
+        return classes.unsqueeze(1) == classes.unsqueeze(0)
+    carried = (targets > 0.5 * targets.amax(1, keepdim=True)).to(targets.dtype)
+    return carried @ carried.t() > 0
+
+
 def soft_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
     """Return every member's mean of −Σ t log p over the rows, weighted where weights are given."""
     losses = -(targets * logits.log_softmax(-1)).sum(-1)

@@ -201,3 +201,13 @@ class MixedBatches:
 def _turns(place: int, turn: int, every: int) -> int:
     """Return how many places before `place` leave the remainder `turn` when divided by `every`."""
     return (place - turn + every - 1) // every
+
+
+def mixup_share(parameter: float, random: torch.Generator) -> float:
+    """Draw from Beta(a, a) the share of the larger part, by Jöhnk's method, which needs uniform numbers alone."""
+    while True:
+        first, second = torch.rand(2, generator=random, device=random.device, dtype=torch.float64).tolist()
+        x, y = first ** (1.0 / parameter), second ** (1.0 / parameter)
+        if 0 < x + y <= 1:
+            share = float(x / (x + y))
+            return max(share, 1.0 - share)

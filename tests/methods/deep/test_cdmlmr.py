@@ -11,7 +11,7 @@ from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import silent
 from diptych._core.state import pack
 from diptych.data import Protocol, training_data
-from diptych.evaluation import evaluate_instances
+from diptych.evaluation import evaluate_instances, mean_average_precision
 from diptych.methods import create
 from diptych.methods.deep import cdmlmr
 from diptych.methods.deep.base_network import BaseNetwork
@@ -19,6 +19,7 @@ from diptych.methods.deep.class_space import REGRESSION_WEIGHTS
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder
 from diptych.methods.propagation import propagate
+from diptych.nets.losses import have_several_classes, pairs_of_one_class
 
 TRANSDUCTIVE = Protocol(unlabelled="test-features")
 FEW = Protocol(unlabelled="train", labels_per_class=3)
@@ -399,3 +400,33 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_trained(fit, counts_
 def test_the_published_network_has_no_triplet_loss(counts_dataset):
     with pytest.raises(ConfigError, match="has no triplet loss"):
         create("triplet", profile="paper", cache=None).fit(counts_dataset)
+
+
+@hurried
+@pytest.mark.parametrize("name", ["cdmlmr", "two-tower"])
+def test_items_with_several_labels_teach_each_of_them(tmp_path, name):
+    """Every item carries its class and the half that its class belongs to; items of one half are relevant, too."""
+    draft = synthetic.draft(counts={"train": 120, "val": 60, "test": 60})
+    half = {label: "left" if place % 2 else "right" for place, label in enumerate(draft.classes)}
+    labels = [[label, half[label]] for label in draft.labels]
+    dataset = synthetic.write(
+        tmp_path / "several", replace(draft, labels=labels, classes=(*draft.classes, "left", "right"))
+    )
+    model = create(name, profile="fast", device="cpu", cache=None).fit(dataset)
+    test = dataset.split("test")
+    embeddings = {m: model.embed(m, test.features(m), "class" if model.purposes else "auto") for m in ("image", "text")}
+    found = mean_average_precision(embeddings["image"], embeddings["text"], test.labels, test.labels)
+    shuffled = test.labels.take(np.random.default_rng(0).permutation(len(test.labels)))
+    assert found > 0.1 + mean_average_precision(embeddings["image"], embeddings["text"], test.labels, shuffled)
+    if name == "cdmlmr":
+        probabilities = class_embedder(model, "image").probabilities(test.features("image"))
+        assert probabilities.shape[1] == len(draft.classes) + 2 and (probabilities[:, -2:].sum(axis=1) > 0.25).all()
+
+
+def test_rows_with_several_classes_share_a_class_if_any_of_theirs_is_the_same():
+    several = torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    assert have_several_classes(several) and not have_several_classes(torch.eye(3))
+    found = pairs_of_one_class(several, several=True)
+    assert found.int().tolist() == [[1, 1, 1, 0], [1, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
+    blended = torch.tensor([[0.6, 0.4, 0.0], [0.4, 0.6, 0.0]])
+    assert pairs_of_one_class(blended, several=False).int().tolist() == [[1, 0], [0, 1]]

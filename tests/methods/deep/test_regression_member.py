@@ -36,8 +36,13 @@ def one_hot(codes):
     return np.eye(codes.max() + 1, dtype=np.float32)[codes]
 
 
-def fit(*given):
-    return fit_regression_member(*given, with_kernel=False)
+def heard(drawn):
+    """Held-out rows with their class numbers, as a fit takes them."""
+    return None if drawn is None else (drawn[0], one_hot(drawn[1]))
+
+
+def fit(rows, targets, held_out, seed, **options):
+    return fit_regression_member(rows, targets, heard(held_out), seed, **{"with_kernel": False, **options})
 
 
 def reference(rows, codes, strength):
@@ -115,8 +120,8 @@ def test_soft_labels_are_learned_as_shares():
 def test_features_that_tell_more_have_a_smaller_held_out_loss():
     (rows, codes), judges = data(160), data(200, seed=2)
     noise = generator(4, "noise").normal(size=rows.shape).astype(np.float32)
-    clear = held_out_loss(rows, one_hot(codes), judges, 0)
-    assert clear < 0.8 * held_out_loss(noise, one_hot(codes), (judges[0][:, ::-1].copy(), judges[1]), 0)
+    clear = held_out_loss(rows, one_hot(codes), heard(judges), 0)
+    assert clear < 0.8 * held_out_loss(noise, one_hot(codes), heard((judges[0][:, ::-1].copy(), judges[1])), 0)
     scores = reference(rows, codes, 1e-2).decision_function(judges[0])
     expected = -log_softmax(scores, axis=1)[np.arange(len(judges[1])), judges[1]].mean()
     assert clear == pytest.approx(expected, rel=1e-2)
@@ -147,7 +152,7 @@ def test_gaussian_features_have_the_centred_kernel_as_their_inner_products():
 def test_what_is_kept_of_a_kernel_regression_is_the_regression_on_its_features(monkeypatch):
     monkeypatch.setattr(regression_member, "MOST_LANDMARKS", 40)
     (rows, codes), judges = rings(150), rings(FEWEST_HELD_OUT, seed=1)
-    found, choice = fit_regression_member(rows, one_hot(codes), judges, 3)
+    found, choice = fit(rows, one_hot(codes), judges, 3, with_kernel=True)
     features = GaussianFeatures.of(rows, choice.sharpness, 3)
     assert found.landmarks.shape == (40, 5)
     weight, bias = _path(*map(torch.from_numpy, (features(rows), one_hot(codes))), STRENGTHS)[
@@ -161,7 +166,7 @@ def test_what_is_kept_of_a_kernel_regression_is_the_regression_on_its_features(m
 def test_a_kernel_is_taken_where_no_plane_divides_the_classes_and_only_there(judges):
     held_out = partial(lambda make, count: None if count is None else make(count, seed=2), count=judges)
     others, answers = rings(200, seed=3)
-    found, choice = fit_regression_member(*_targets(rings(300)), held_out(rings), 0)
+    found, choice = fit(*_targets(rings(300)), held_out(rings), 0, with_kernel=True)
     assert choice.sharpness is not None
     assert (found(others.astype(np.float64)).argmax(axis=1) == answers).mean() > 0.9
     plain = fit(*_targets(rings(300)), held_out(rings), 0)[0]
@@ -170,7 +175,7 @@ def test_a_kernel_is_taken_where_no_plane_divides_the_classes_and_only_there(jud
     wide = random.normal(size=(600, 30)).astype(np.float32)
     ruled = (wide @ random.normal(size=30) > 0).astype(np.int64)
     judged = None if judges is None else (wide[500:], ruled[500:])
-    assert fit_regression_member(wide[:500], one_hot(ruled[:500]), judged, 0)[1].sharpness is None
+    assert fit(wide[:500], one_hot(ruled[:500]), judged, 0, with_kernel=True)[1].sharpness is None
 
 
 def _targets(drawn):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import synthetic
-from diptych._core.errors import ConfigError, DataError, FitError
+from diptych._core.errors import ConfigError, FitError
 from diptych.data import Protocol
 from diptych.features import fit_scaling
 from diptych.methods import create, load_model, save_model
@@ -67,12 +67,24 @@ def test_classes_without_a_kept_label_have_posterior_zero(tmp_path) -> None:
         np.testing.assert_array_equal(load_model(tmp_path / name).embed("image", rows), codes)
 
 
-def test_several_labels_per_item_are_refused(tmp_path) -> None:
+def test_several_labels_are_equal_shares_of_an_item(tmp_path) -> None:
     base = synthetic.draft()
     labels = [["art", "music"] if i == 5 else label for i, label in enumerate(base.labels)]
     dataset = synthetic.write(tmp_path / "data", synthetic.replace(base, labels=labels))
-    with pytest.raises(DataError, match=r"item 5 carries 2 labels, and this needs exactly one"):
-        create("sm").fit(dataset)
+    train = dataset.split("train")
+    place = int(np.argmax(train.labels.per_item))
+    assert train.labels.per_item[place] == 2
+    model = create("sm", strength=0.01).fit(dataset)
+    rows = fit_scaling(train.features("image"), "dense")(train.features("image"))
+    # An item of two classes counts as half an item of each.
+    twice = np.append(np.arange(len(rows)), place)
+    codes = np.append(train.labels.matrix.toarray().argmax(axis=1), dataset.classes.index("music"))
+    codes[place] = dataset.classes.index("art")
+    halves = np.ones(len(twice))
+    halves[[place, -1]] = 0.5
+    naive = LogisticRegression(C=1 / (len(rows) * 0.01), max_iter=2000, tol=1e-8)
+    naive.fit(rows[twice], codes, sample_weight=halves)
+    np.testing.assert_allclose(model.embed("image", train.features("image")), naive.predict_proba(rows), atol=2e-3)
 
 
 def test_a_modality_without_labelled_rows_is_refused(tmp_path) -> None:

@@ -80,6 +80,7 @@ class CDMLMR(DeepMethod):
     uses_labels: ClassVar[bool] = True
     works_without_labels: ClassVar[bool] = True
     uses_unlabelled: ClassVar[bool] = True
+    takes_several_labels: ClassVar[bool] = True
     citation: ClassVar[str] = StagedCDMLMR.citation
 
     def __init__(

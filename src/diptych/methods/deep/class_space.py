@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych._core.arrays import Features, Floats, Integers, Singles
+from diptych._core.arrays import Features, Floats, Singles
 from diptych.methods.deep.deep_method import Documents, StageContext
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.regression_member import FEWEST_HELD_OUT, RegressionChoice, fit_regression_member
@@ -114,10 +114,11 @@ def _temperature(context: StageContext, name: str, embedder: ClassProbabilityEmb
     if part is None or len(part) < FEWEST_HELD_OUT:
         return 1.0
     probabilities = embedder.probabilities(part.features(name))
-    own = np.arange(len(part)), part.labels.codes
+    shares = part.labels.shares
 
     def loss(temperature: float) -> float:
-        return -float(np.log(np.maximum(tempered(probabilities, temperature)[own], LEAST_PROBABILITY)).mean())
+        logs = np.log(np.maximum(tempered(probabilities, temperature), LEAST_PROBABILITY))
+        return -float((shares * logs).sum(axis=1).mean())
 
     return min(TEMPERATURES, key=loss)
 
@@ -139,12 +140,12 @@ def _regressions(
     return members
 
 
-def _held_out(context: StageContext, tower: Tower, name: str) -> tuple[Singles, Integers] | None:
-    """Scaled features and classes of labelled validation items."""
+def _held_out(context: StageContext, tower: Tower, name: str) -> tuple[Singles, Singles] | None:
+    """Scaled features and class probabilities of labelled validation items."""
     if context.data.validation is None:
         return None
     part = context.data.validation.having(name).labelled()
-    return (_features(tower, part.features(name)), part.labels.codes) if len(part) else None
+    return (_features(tower, part.features(name)), part.labels.shares.astype(np.float32)) if len(part) else None
 
 
 def _features(tower: Tower, rows: Features) -> Singles:

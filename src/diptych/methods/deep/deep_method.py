@@ -136,7 +136,7 @@ class Documents:
 
     Attributes:
         labelled: the training items that have every modality and a label.
-        targets: their class probabilities, one-hot where labels are certain.
+        targets: their class probabilities: one-hot for a label that is certain, equal parts of one for several.
         pool: unlabelled rows of each modality; empty where the protocol has none.
         paired: whether row p of every pool is of one document.
     """
@@ -156,7 +156,7 @@ def documents(context: StageContext, *, with_pool: bool) -> Documents:
         chosen = np.isin(data.train.index, labelled.index)
         targets = np.asarray(data.soft_labels[chosen], dtype=np.float32)
     else:
-        targets = np.eye(len(data.classes), dtype=np.float32)[labelled.labels.codes]
+        targets = labelled.labels.shares.astype(np.float32)
     paired = with_pool and data.unlabelled_pairs is not None and len(data.unlabelled_pairs) > 0
     pool: dict[str, Features] = {}
     if paired and data.unlabelled_pairs is not None:
@@ -234,9 +234,13 @@ class DeepMethod(Method):
         seed: of weights, batches and sampling.
         device: "auto", "cpu", "cuda" or "mps".
         cache: folder of trained stages; "auto" for the user's cache folder, None to keep nothing.
+
+    Attributes:
+        takes_several_labels: whether an item may carry more than one label.
     """
 
     stochastic: ClassVar[bool] = True
+    takes_several_labels: ClassVar[bool] = False
 
     def __init__(
         self, profile: str = "standard", seed: int = 0, device: str = "auto", cache: str | None = "auto"
@@ -258,7 +262,7 @@ class DeepMethod(Method):
         _check_names(data)
         pairs = training_pairs(data)
         if self.uses_labels and not (self.works_without_labels and not data.train.labels.is_labelled.any()):
-            _check_labels(data, pairs)
+            _check_labels(data, pairs, several=self.takes_several_labels and self.profile != "paper")
         root = default_cache_root() if self.cache == "auto" else self.cache and Path(self.cache)
         context = StageContext(data, profile(self.profile), self.seed, StageCache(root or None), progress, self.device)
         self.chains_ = self._train(context)
@@ -275,12 +279,12 @@ def _check_names(data: TrainingData) -> None:
             raise FitError(f"a network cannot have a part called '{name}'; give the modality another name.")
 
 
-def _check_labels(data: TrainingData, pairs: Partition) -> None:
+def _check_labels(data: TrainingData, pairs: Partition, *, several: bool) -> None:
     """Refuse what a supervised stage would refuse later, after hours of unsupervised ones."""
     if not len(pairs.labelled()):
         raise FitError("no training pair has a label, and this method learns from labelled pairs.")
     for part in (data.train, data.validation):
-        if part is not None and not part.labels.is_single:
+        if part is not None and not (several or part.labels.is_single):
             raise FitError(
                 "an item carries several labels, and this method needs exactly one; use a method that takes several "
                 "(see `diptych methods`) or keep one label per item."

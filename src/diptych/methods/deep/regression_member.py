@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from diptych._core.arrays import Floats, Integers, Singles
+from diptych._core.arrays import Floats, Singles
 from diptych._core.seeding import generator
 from diptych.methods.deep.towers import Regression
 from diptych.methods.linear.kernels import Kernel, landmark_view, median_distance
@@ -32,7 +32,7 @@ MOST_COMPARED = 500
 _STEPS = 30
 _LEAST_VARIANCE = 1e-6
 
-HeldOut = tuple[Singles, Integers] | None
+HeldOut = tuple[Singles, Singles] | None
 Rows = tuple[torch.Tensor, torch.Tensor]
 Solution = tuple[torch.Tensor, torch.Tensor]
 
@@ -61,7 +61,7 @@ def fit_regression_member(
     Args:
         rows: scaled features of the labelled training items.
         targets: their class probabilities.
-        held_out: scaled features and class numbers of validation items; None for none.
+        held_out: scaled features and class probabilities of validation items; None for none.
         seed: of the fifth that is held out where validation items are few, and of the kernel's landmarks.
         with_kernel: whether kernels are tried.
 
@@ -155,11 +155,8 @@ def _mapped(rows: torch.Tensor, kernel: GaussianFeatures | None) -> torch.Tensor
 def _split(rows: Singles, targets: Singles, held_out: HeldOut, seed: int) -> tuple[Rows, Rows]:
     """Rows to learn from and to score by: validation items where they are enough, else a fifth of the training rows."""
     if held_out is not None and len(held_out[1]) >= FEWEST_HELD_OUT:
-        known = np.eye(targets.shape[1], dtype=np.float32)[held_out[1]]
-        return (torch.from_numpy(rows), torch.from_numpy(targets)), (
-            torch.from_numpy(held_out[0]),
-            torch.from_numpy(known),
-        )
+        heard, known = (torch.from_numpy(part) for part in held_out)
+        return (torch.from_numpy(rows), torch.from_numpy(targets)), (heard, known)
     order = generator(seed, "linear member").permutation(len(rows))
     scoring, learning = np.split(order, [max(1, len(rows) // 5)])
     return (torch.from_numpy(rows[learning]), torch.from_numpy(targets[learning])), (

@@ -93,6 +93,6 @@ def _clearest(context: StageContext, source: Documents, name: str, chains: Seque
     for chain in chains:
         scored = None
         if held_out is not None and len(held_out):
-            scored = run_chain(chain, held_out.features(name)), held_out.labels.codes
+            scored = run_chain(chain, held_out.features(name)), held_out.labels.shares.astype(np.float32)
         losses.append(held_out_loss(run_chain(chain, rows), source.targets, scored, context.seed))
     return chains[int(np.argmin(losses))]

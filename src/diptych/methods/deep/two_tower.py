@@ -94,6 +94,7 @@ class TwoTower(DeepMethod):
     """
 
     uses_labels: ClassVar[bool] = True
+    takes_several_labels: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "A. Radford et al. Learning Transferable Visual Models from Natural Language Supervision. ICML 2021."
     )

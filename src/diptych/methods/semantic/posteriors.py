@@ -142,7 +142,8 @@ class LabelledRows:
 
     Attributes:
         rows: the features, or what has been made of them.
-        targets: the class number of each row, or its share in every class where labels were propagated.
+        targets: the class number of each row, or its share in every class where it has several labels or labels were
+            propagated.
     """
 
     rows: Features
@@ -153,7 +154,6 @@ class LabelledRows:
         """Take the labelled training rows of each modality.
 
         Raises:
-            DataError: when an item has several labels and none were propagated.
             FitError: when a modality has no labelled row.
         """
         found = {}
@@ -162,7 +162,8 @@ class LabelledRows:
             if not chosen.any():
                 raise FitError(f"posteriors are learned from labels and no labelled training item has '{name}'.")
             part = data.train.take(chosen)
-            targets = part.labels.codes if data.soft_labels is None else data.soft_labels[chosen]
+            given = part.labels.codes if part.labels.is_single else part.labels.shares
+            targets = given if data.soft_labels is None else data.soft_labels[chosen]
             found[name] = cls(part.features(name), targets)
         return found
 

@@ -16,7 +16,7 @@ from diptych._core.arrays import Booleans, Floats, Singles, Sparse
 from diptych._core.errors import DiptychError
 from diptych.data import Dataset, Labels, Partition
 from diptych.index import Index
-from diptych.methods.propagation import affinity_graph, label_shares, spread_labels
+from diptych.methods.propagation import affinity_graph, spread_labels
 from diptych.search.entries import entry_id
 from diptych.search.listing import WORDS, Listed, Lister
 from diptych.search.query import Direction, Query, QueryPart, directions
@@ -108,7 +108,7 @@ def labels_to_learn_from(seen: Partition, validation: Partition, index: Index, t
     part = part.take(present)
     if not part.labels.is_labelled.any() or len(part) < 3:
         return DocumentLabels.of(seen)
-    shares = spread_labels(affinity_graph(embeddings[present]), label_shares(part.labels))
+    shares = spread_labels(affinity_graph(embeddings[present]), part.labels.shares)
     guessed = sp.csr_array(shares > _CONFIDENT)
     known = part.with_labels(Labels(sp.csr_array(part.labels.matrix + guessed), part.labels.classes))
     return DocumentLabels.of(known, "propagated labels")
