@@ -42,7 +42,7 @@ def test_problems_are_printed_and_written(diptych, pairs, tmp_path) -> None:
     assert ended.status == 0, ended.err
     assert "images/003.png: not an image: it holds text" in ended.err
     assert "… and 5 more" in ended.err
-    assert "15 broken images, 0 skipped rows; all reasons:" in ended.err
+    assert "15 broken files, 0 skipped rows; all reasons:" in ended.err
     report = json.loads((tmp_path / "d" / "ingest-report.json").read_text())
     assert len(report["problems"]) == 15 and report["with_modality"] == {"image": 15, "text": 30}
     ended = diptych("ingest", pairs, "--out", tmp_path / "e", *SMALL, "--workers", 0, "--on-broken", "fatal")

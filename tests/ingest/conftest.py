@@ -38,7 +38,8 @@ def options(tmp_path):
 @pytest.fixture
 def small_shards(monkeypatch):
     """Several shards of a few images."""
-    monkeypatch.setattr("diptych.ingest.extract._SHARD_UNITS", {"image": 4, "text": 7})
+    monkeypatch.setattr("diptych.ingest.extract._SHARD_FILES", 4)
+    monkeypatch.setattr("diptych.ingest.extract._SHARD_TEXTS", 7)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.tables import Row, Table
 from diptych.ingest.columns import Columns, choose_columns
-from diptych.ingest.image_finder import ImageFinder
+from diptych.ingest.file_finder import FileFinder
 from diptych.media import open_source
 
 LONG = "a long sentence that goes on about the number {} and about its many friends"
@@ -46,9 +46,10 @@ def chosen(given, named=None, finder=None) -> Columns:
     ],
 )
 def test_usual_names_are_known(names) -> None:
+    image, *others = (name or None for name in names.split(","))
     cells = ("{}.jpg", LONG, ["red", "green", "blue"], ["train", "test", "val"], "AB-{}")
     given = table(**{name: how for name, how in zip(names.split(","), cells, strict=True) if name})
-    assert chosen(given) == Columns(*(name or None for name in names.split(",")))
+    assert chosen(given) == Columns({"image": image}, *others)
 
 
 def test_names_that_say_nothing_are_no_hindrance(tmp_path) -> None:
@@ -65,8 +66,8 @@ def test_names_that_say_nothing_are_no_hindrance(tmp_path) -> None:
         g="KX-{}/a",
     )
     with open_source(tmp_path) as source:
-        columns, uses = choose_columns(given, {}, ImageFinder(source))
-    assert columns == Columns("a", "c", "d", None, "g")
+        columns, uses = choose_columns(given, {}, FileFinder(source))
+    assert columns == Columns({"image": "a"}, "c", "d", None, "g")
     reasons = {use.column: (use.part, use.reason) for use in uses}
     assert reasons["a"] == ("image", "100% of its cells name images that are there")
     assert reasons["c"] == ("text", "the longest free text, 15 words on average")
@@ -117,7 +118,7 @@ def test_the_first_level_of_a_tree_of_classes_is_the_class() -> None:
     columns = chosen(tree)
     assert (columns.label, columns.label_levels) == ("product_category_tree", " >> ")
     few = table(image="{}.jpg", category=["Home > Lamps", "Home > Mugs", "Garden > Tools"])
-    assert chosen(few) == Columns("image", None, "category")
+    assert chosen(few) == Columns({"image": "image"}, None, "category")
 
 
 def test_titles_texts_and_tags_are_joined_in_this_order() -> None:
@@ -151,7 +152,7 @@ def test_images_that_are_there_win_over_the_name(tmp_path) -> None:
         (tmp_path / f"img-{number}.jpg").touch()
     given = table(image="http://elsewhere.org/{}.jpg", local="img-{}", text=LONG)
     with open_source(tmp_path) as source:
-        assert chosen(given, finder=ImageFinder(source)).image == "local"
+        assert chosen(given, finder=FileFinder(source)).image == "local"
     assert chosen(given).image == "image"
 
 
@@ -179,19 +180,19 @@ def test_splits_are_told_by_name_and_values() -> None:
 
 def test_named_columns_win_and_are_not_guessed_again() -> None:
     given = table(image="{}.jpg", caption=LONG, title="Thing {}", label=["a", "b"])
-    assert chosen(given, {"text": "title", "label": "caption"}) == Columns("image", "title", "caption")
+    assert chosen(given, {"text": "title", "label": "caption"}) == Columns({"image": "image"}, "title", "caption")
     assert chosen(given, {"text": ["caption", "title"]}).texts == ("caption", "title")
-    assert chosen(given, {"text": "-", "label": "-"}) == Columns("image")
+    assert chosen(given, {"text": "-", "label": "-"}) == Columns({"image": "image"})
 
 
 def test_what_is_not_found_is_asked_for() -> None:
     with pytest.raises(
-        DataError, match=r"no column holds images or texts \(price, size\); name one with --image-column"
+        DataError, match=r"no column holds images, sounds or texts \(price, size\); name one with --image-column"
     ):
         choose_columns(table(price="{}", size="{}"), {})
     with pytest.raises(ConfigError, match=r"t.csv has no column 'pic' for the image; it has image, text"):
         choose_columns(table(image="{}.jpg", text=LONG), {"image": "pic"})
     with pytest.raises(ConfigError, match="2 columns are named for the image"):
         choose_columns(table(image="{}.jpg", text=LONG), {"image": ["image", "text"]})
-    with pytest.raises(DataError, match="no column holds images or texts"):
+    with pytest.raises(DataError, match="no column holds images, sounds or texts"):
         choose_columns(table(a="x.jpg"), {"image": "-", "text": "-"})

@@ -139,7 +139,7 @@ def test_a_broken_image_can_be_fatal(hostile, name) -> None:
 
 def test_nothing_usable_at_all_is_an_error(hostile) -> None:
     (hostile / "pairs.csv").write_text("image\nempty.jpg\ntext.jpg\n")
-    with pytest.raises(DataError, match=r"no item has an image .* the first problem: empty.jpg: the file is empty"):
+    with pytest.raises(DataError, match=r"no item has a file .* the first problem: empty.jpg: the file is empty"):
         ingest(options(hostile, columns={"text": "-"}))
 
 

@@ -6,7 +6,7 @@ from diptych.data.tables import Row, Table
 from diptych.ingest.columns import Columns
 from diptych.ingest.items import caption_items, gather_items
 
-COLUMNS = Columns("image", "text", "label", "split")
+COLUMNS = Columns({"image": "image"}, "text", "label", "split")
 
 
 def gather(rows, columns=COLUMNS):
@@ -40,7 +40,7 @@ def test_texts_are_cleaned_and_captions_that_repeat_stay() -> None:
 
 
 def test_several_columns_are_one_text() -> None:
-    columns = Columns("image", ("title", "text", "tags"))
+    columns = Columns({"image": "image"}, ("title", "text", "tags"))
     rows = [
         {"image": "a", "title": "Mug", "text": "A mug of clay", "tags": ["red", "clay"]},
         {"image": "b", "title": "A mug", "text": "A mug of tin"},
@@ -60,7 +60,7 @@ def test_other_columns_keep_their_types() -> None:
         for n in range(3)
     ]
     table = Table("t.csv", tuple(rows[0]), [Row(n, cells) for n, cells in enumerate(rows, start=2)])
-    gathered = gather_items(table, Columns("image"))
+    gathered = gather_items(table, Columns({"image": "image"}))
     assert gathered.items["1"].metadata == {
         "price": 1.5,
         "stock": 1,
@@ -80,7 +80,7 @@ def test_other_columns_keep_their_types() -> None:
 
 
 def test_an_id_column_decides_what_belongs_together() -> None:
-    columns = Columns("image", "text", id="id")
+    columns = Columns({"image": "image"}, "text", id="id")
     rows = [{"id": 1, "image": "a.jpg", "text": "x"}, {"id": 2, "image": "a.jpg"}, {"id": 1, "image": "z.jpg"}]
     gathered = gather(rows, columns)
     assert list(gathered.items) == ["1", "2"]
@@ -111,7 +111,7 @@ def test_rows_that_disagree_are_noted() -> None:
     ],
 )
 def test_captions(captions, expected) -> None:
-    columns = Columns("image", "text", id="id")
+    columns = Columns({"image": "image"}, "text", id="id")
     rows = [{"id": "a", "image": "a", "text": ["one", "two"]}, {"id": "b", "image": "b"}, {"id": "c", "text": "three"}]
     items = caption_items(gather(rows, columns).items.values(), captions)
     assert [(item.id, item.image, item.texts) for item in items] == expected

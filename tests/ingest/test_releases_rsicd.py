@@ -124,5 +124,5 @@ def test_what_is_missing_is_named_with_its_source(release, tmp_path) -> None:
 def test_the_real_copy_is_planned(tmp_path) -> None:
     release = read_rsicd(REAL, tmp_path / "d", features={"image": "nuswide", "text": "bow:1000"})
     plan = plan_ingest(release.options, release.gathered)
-    assert (len(plan.items), len(plan.places), len(plan.classes)) == (10_260, 10_260, 30)
+    assert (len(plan.items), len(plan.files["image"].places), len(plan.classes)) == (10_260, 10_260, 30)
     assert Counter(plan.splits) == {"train": 7_369, "val": 1_864, "test": 1_027}

@@ -20,7 +20,7 @@ pytestmark = [
 def test_every_item_is_found(tmp_path) -> None:
     options = IngestOptions(FOLDER / "pairs.jsonl", tmp_path / "d", images=FOLDER / "images.tar", features=FEATURES)
     plan = plan_ingest(options)
-    assert (len(plan.items), len(plan.places), len(plan.classes)) == (10_260, 10_260, 30)
+    assert (len(plan.items), len(plan.files["image"].places), len(plan.classes)) == (10_260, 10_260, 30)
     assert Counter(plan.splits) == {"train": 7_369, "val": 1_864, "test": 1_027}
     assert not plan.problems
     assert plan.items[0].texts[0].count("\n") == 4

@@ -231,7 +231,7 @@ def test_one_class_is_noticed(tmp_path) -> None:
         ("t.xlsx", b"PK", "is neither a folder nor a tar nor a zip"),
         ("t.json", b'{"a": 1}', "holds no list of objects"),
         ("t.json", b"{", "is not valid JSON"),
-        ("t.csv", b"a,b\n1,2\n", "no column holds images or texts"),
+        ("t.csv", b"a,b\n1,2\n", "no column holds images, sounds or texts"),
     ],
 )
 def test_what_cannot_be_used_says_why(tmp_path, name, content, message) -> None:
@@ -242,7 +242,7 @@ def test_what_cannot_be_used_says_why(tmp_path, name, content, message) -> None:
 
 def test_a_folder_with_a_readme_is_an_error(tmp_path) -> None:
     (tmp_path / "readme.txt").write_text("hello")
-    with pytest.raises(DataError, match=r"holds no image that can be used; it holds 1 files \(1 with .txt\)"):
+    with pytest.raises(DataError, match=r"holds no image or sound that can be used; it holds 1 files \(1 with .txt\)"):
         understand(tmp_path)
 
 

@@ -194,11 +194,11 @@ def test_pictures_that_are_gone_leave_the_search_as_it_is(tmp_path) -> None:
 def test_names_in_a_dataset_lead_nowhere_else(fields, tmp_path) -> None:
     """A name is looked up in the pictures' source, which refuses to leave it."""
     from diptych.data import media_of
-    from diptych.search.media_store import ImageImporter, MediaStore
+    from diptych.search.media_store import MediaImporter, MediaStore
 
     store = MediaStore(tmp_path / "media", create=True)
     with media_of(Dataset.open(fields / "dataset")) as source:
-        importer = ImageImporter(source, store)
+        importer = MediaImporter(source, store)
         names = ["../../../etc/passwd", "/etc/passwd", "pictures/red-00.png", None, "pictures/red-00.png"]
         taken = importer.take(["a", "b", "c", "d", "e"], names)
     assert set(taken) == {"c", "e"} and store.count() == 2

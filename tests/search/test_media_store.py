@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.search.media_store import FILE, Change, MediaStore, StoredImage
+from diptych.search.media_store import FILE, Change, MediaStore, StoredFile
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def store(tmp_path):
 
 
 def test_images_are_kept_by_id_and_content(store, tmp_path) -> None:
-    one = StoredImage("a", "h1", b"small", 0, "x.png")
-    two = StoredImage("a", "h2", b"other", original=b"large")
+    one = StoredFile("a", "h1", b"small", 0, "x.png")
+    two = StoredFile("a", "h2", b"other", original=b"large")
     store.put([one, two])
     assert store.get("a", "h1") == one and store.get("a", "h2") == two and store.count() == 2
     assert store.thumbnail("a", "h2") == b"other" and store.thumbnail("b", "h2") is None
@@ -34,7 +34,7 @@ def test_images_are_kept_by_id_and_content(store, tmp_path) -> None:
 
 def test_all_are_put_or_none(store) -> None:
     with pytest.raises(DataError):
-        store.put([StoredImage("a", "h", b"x"), StoredImage("b", "h", None)])
+        store.put([StoredFile("a", "h", b"x"), StoredFile("b", "h", None)])
     assert store.count() == 0
 
 
@@ -53,12 +53,12 @@ def test_trouble_is_told_without_a_path(tmp_path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from diptych.search.media_store import MediaStore, StoredImage
+from diptych.search.media_store import MediaStore, StoredFile
 store = MediaStore(Path(sys.argv[1]), create=True)
 if sys.argv[2] != "wal":  # as earlier versions wrote it
     store._connection.execute("PRAGMA journal_mode = DELETE")
     store._connection.execute("PRAGMA cache_size = 1")
-store.put([StoredImage("a", "h", b"small")])
+store.put([StoredFile("a", "h", b"small")])
 store._connection.execute("BEGIN")
 for number in range(200):
     store._connection.execute("INSERT INTO pictures VALUES (?, 'h', ?, 0, '', NULL)", (str(number), bytes(5_000)))

@@ -18,7 +18,7 @@ from PIL import Image
 from diptych.search import Query, QueryPart
 from diptych.serving import ServingSettings
 from diptych.serving.errors import Problem
-from diptych.serving.requests import check_image
+from diptych.serving.requests import check_file
 from diptych.serving.service import _within
 
 MOST_GROWTH_MB = 512
@@ -49,13 +49,13 @@ def encoded(size: tuple[int, int], mode: str = "1", kind: str = "PNG") -> bytes:
 def test_a_header_is_enough_to_refuse(size, kind, said) -> None:
     data = encoded(size, "RGB" if kind == "WEBP" else "1", kind)
     with pytest.raises(Problem, match=said) as refused:
-        check_image(data, ServingSettings())
+        check_file("image", data, ServingSettings())
     assert (refused.value.status, refused.value.code) == (413, "too_many_pixels")
 
 
 def test_the_pixels_that_will_be_decoded_are_known() -> None:
-    assert check_image(encoded((100, 80)), ServingSettings()) == 8_000
-    assert check_image(encoded((7_000, 7_000)), ServingSettings()) == 7_000**2 // 13**2
+    assert check_file("image", encoded((100, 80)), ServingSettings()) == 8_000
+    assert check_file("image", encoded((7_000, 7_000)), ServingSettings()) == 7_000**2 // 13**2
 
 
 @pytest.mark.parametrize(

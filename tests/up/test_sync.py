@@ -122,7 +122,9 @@ def test_it_ends_between_batches_when_told(table, manifest):
 
 
 def item(id, text="a text", label="red", size=1):
-    return SourceItem(id, id, text, Place(f"{id}.png", size, 7), (label,) if label else (), None, {"price": 3})
+    return SourceItem(
+        id, id, text, {"image": Place(f"{id}.png", size, 7)}, (label,) if label else (), None, {"price": 3}
+    )
 
 
 def items(*ids):
@@ -138,9 +140,9 @@ def fitted(found):
     [
         {"text": "another"},
         {"text": None},
-        {"image": None},
-        {"image": Place("x.png", 2, 7)},
-        {"image": Place("x.png", 1, 8)},
+        {"files": {}},
+        {"files": {"image": Place("x.png", 2, 7)}},
+        {"files": {"image": Place("x.png", 1, 8)}},
         {"labels": ("blue",)},
         {"split": "train"},
         {"metadata": {"price": 4}},
@@ -148,7 +150,7 @@ def fitted(found):
     ],
 )
 def test_a_signature_changes_with_every_part_of_an_item(change):
-    before = replace(item("x"), image=Place("x.png", 1, 7))
+    before = replace(item("x"), files={"image": Place("x.png", 1, 7)})
     assert replace(before, **change).signature != before.signature
     assert replace(before).signature == before.signature
 

@@ -47,24 +47,24 @@ def test_a_stamp_tells_of_every_change(request, kind, change, tmp_path):
     watched = WatchedFiles.of(source, tmp_path / "out")
     before = watched.stamp()
     assert watched.stamp() == before
-    CHANGES[change](source.images)
+    CHANGES[change](source.root)
     assert watched.stamp() != before
 
 
 def test_a_table_that_is_written_counts_and_files_elsewhere_do_not(table, tmp_path):
     watched = WatchedFiles.of(table, tmp_path / "out")
     before = watched.stamp()
-    (table.images / "holiday").mkdir()
+    (table.root / "holiday").mkdir()
     after = watched.stamp()
     assert after != before  # which costs one look
-    (table.images / "holiday" / "sun.png").write_bytes(b"none of its business")
+    (table.root / "holiday" / "sun.png").write_bytes(b"none of its business")
     assert watched.stamp() == after
     table.path.write_text(table.path.read_text().replace("red wall", "red door"))
     assert watched.stamp() != after
 
 
 def test_an_image_that_is_named_and_missing_is_waited_for(table, tmp_path):
-    missing = table.images / "pictures" / "red-00.png"
+    missing = table.root / "pictures" / "red-00.png"
     missing.unlink()
     watched = WatchedFiles.of(read_source(table.plan.options), tmp_path / "out")
     before = watched.stamp()
@@ -99,7 +99,7 @@ def test_a_change_ends_the_wait_within_seconds_and_the_end_too(request, monkeypa
         without_watchfiles(monkeypatch)
     source = request.getfixturevalue(kind)
     watched, ending = WatchedFiles.of(source, tmp_path / "out"), threading.Event()
-    threading.Timer(0.5, change_image, [source.images]).start()
+    threading.Timer(0.5, change_image, [source.root]).start()
     started = time.monotonic()
     assert wait_for_change(watched, watched.stamp(), ending)
     assert 0.5 <= time.monotonic() - started < 30
@@ -110,13 +110,13 @@ def test_a_change_ends_the_wait_within_seconds_and_the_end_too(request, monkeypa
 def test_what_changed_before_the_wait_began_is_found(table, tmp_path):
     watched = WatchedFiles.of(table, tmp_path / "out")
     before = watched.stamp()
-    change_image(table.images)
+    change_image(table.root)
     assert wait_for_change(watched, before, threading.Event())
 
 
 def test_a_file_that_is_being_written_is_waited_for(table, tmp_path):
     watched = WatchedFiles.of(table, tmp_path / "out")
-    before, image = watched.stamp(), next(table.images.rglob("*.png"))
+    before, image = watched.stamp(), next(table.root.rglob("*.png"))
     done = threading.Event()
 
     def write_slowly():

@@ -145,7 +145,9 @@ def embed_file(
 
 
 def _from_file(fitted: Method, path: Path, modality: str | None) -> _RawItem:
-    guessed = "text" if path.suffix.lower() in _TEXT_ENDINGS else "image"
+    from diptych.media import kind_of_name
+
+    guessed = "text" if path.suffix.lower() in _TEXT_ENDINGS else kind_of_name(path.name) or "image"
     chosen = modality or _of_media_type(fitted, guessed)
     if fitted.pipeline.of(chosen).media_type != "text":
         return _RawItem(str(path), chosen, str(path))
@@ -158,7 +160,7 @@ def _from_file(fitted: Method, path: Path, modality: str | None) -> _RawItem:
 
 
 def _of_media_type(fitted: Method, media_type: str) -> str:
-    """The model's modality of a media type, image or text."""
+    """The model's modality of a media type: image, audio or text."""
     fitting = [name for name in fitted.modalities if fitted.pipeline.of(name).media_type == media_type]
     if len(fitting) != 1:
         known = ", ".join(fitted.modalities)

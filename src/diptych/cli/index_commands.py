@@ -141,7 +141,7 @@ def add(
     replace: Annotated[bool, typer.Option("--replace", help="Replace items of the same id.")] = False,
     url: ServerUrl = None,
 ) -> None:
-    """Add images and texts to an index; they can be found at once."""
+    """Add images, sounds and texts to an index; they can be found at once."""
     from diptych.search import NewItem, Searcher
 
     metadata: dict[str, Any] = dict(split_settings(settings or []))
@@ -167,10 +167,12 @@ def _text_id(text: str) -> str:
 
 
 def _from_file(path: Path, metadata: dict[str, Any]) -> NewItem:
+    from diptych.media import kind_of_name
     from diptych.search import NewItem, entry_id
 
     if path.suffix.lower() not in _TEXT_ENDINGS:
-        return NewItem(entry_id("image", path.name), "image", path, metadata)
+        kind = kind_of_name(path.name) or "image"
+        return NewItem(entry_id(kind, path.name), kind, path, metadata)
     try:
         return NewItem(entry_id("text", path.name), "text", path.read_text(encoding="utf-8-sig"), metadata)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`diptych ingest`: make a dataset of images and texts, and show what was understood and what came of it."""
+"""`diptych ingest`: make a dataset of images, sounds and texts, and show what was understood and what came of it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,28 @@ from diptych.cli.dataset_commands import facts, print_facts
 from diptych.cli.options import AsJson, Captions, ClusterAddress, Seed, Workers, split_names
 
 if TYPE_CHECKING:
-    from diptych.ingest import Ingested, Plan, Understanding
+    from diptych.ingest import Ingested, MediaFacts, Plan, Understanding
 
 
 def ingest(
     pairs: Annotated[
         Path,
-        typer.Argument(metavar="PATH", help="A CSV, TSV, JSON or Parquet table, or a folder or archive of images."),
+        typer.Argument(metavar="PATH", help="A CSV, TSV, JSON or Parquet table, or a folder or archive of files."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DATASET", help="Folder of the new dataset.")],
     images: Annotated[
-        Path | None, typer.Option("--images", metavar="ROOT", help="Folder, tar or zip with the images.")
+        Path | None, typer.Option("--images", metavar="ROOT", help="Folder, tar or zip with the files.")
     ] = None,
     image_features: Annotated[
         list[str] | None,
         typer.Option(
             "--image-features", metavar="NAME", help="Feature extractor; several are joined. See `diptych features`."
+        ),
+    ] = None,
+    audio_features: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--audio-features", metavar="NAME", help="Feature extractor; several are joined. See `diptych features`."
         ),
     ] = None,
     text_features: Annotated[
@@ -46,6 +52,9 @@ def ingest(
     ] = None,
     image_column: Annotated[
         str | None, typer.Option("--image-column", help="Column with an image's path, name or URL; - for none.")
+    ] = None,
+    audio_column: Annotated[
+        str | None, typer.Option("--audio-column", help="Column with a sound's path, name or URL; - for none.")
     ] = None,
     text_column: Annotated[
         list[str] | None,
@@ -96,9 +105,10 @@ def ingest(
         int, typer.Option("--max-pixels", min=1, help="Larger images count as broken.")
     ] = 100_000_000,
     max_bytes: Annotated[int, typer.Option("--max-bytes", min=1, help="Larger files count as broken.")] = 200 * 2**20,
+    max_seconds: Annotated[float, typer.Option("--max-seconds", min=1, help="Longer sounds count as broken.")] = 600.0,
     on_broken: Annotated[
         Literal["skip", "fatal"],
-        typer.Option("--on-broken", help="Skip broken images and list them, or stop at the first."),
+        typer.Option("--on-broken", help="Skip broken files and list them, or stop at the first."),
     ] = "skip",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
     reuse: Annotated[
@@ -107,7 +117,7 @@ def ingest(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Make a dataset of images and texts; columns are recognised by name and content, and shown.
+    """Make a dataset of images, sounds and texts; columns are recognised by name and content, and shown.
 
     The same command continues an interrupted run, and the result is the same to the byte.
     """
@@ -115,16 +125,16 @@ def ingest(
     from diptych.ingest import IngestOptions, SplitShares
     from diptych.ingest import ingest as ingest_items
 
-    columns: dict[str, str | list[str] | None] = {"image": image_column, "text": text_column, "label": label_column}
-    columns |= {"split": split_column, "id": id_column}
-    if pipeline is not None and (image_features or text_features):
+    columns: dict[str, str | list[str] | None] = {"image": image_column, "audio": audio_column, "text": text_column}
+    columns |= {"label": label_column, "split": split_column, "id": id_column}
+    if pipeline is not None and (image_features or audio_features or text_features):
         raise ConfigError("--pipeline has its own features; give it or name features, not both.")
-    given = {"image": image_features, "audio": None, "text": text_features}
+    given = {"image": image_features, "audio": audio_features, "text": text_features}
     options = IngestOptions(
         pairs=pairs,
         out=out,
         images=images,
-        features={name: "+".join(given[name] or [default]) for name, default in DEFAULT_FEATURES.items()},
+        features={name: "+".join(given.get(name) or [default]) for name, default in DEFAULT_FEATURES.items()},
         columns={part: column for part, column in columns.items() if column},
         drop_columns=split_names(drop_columns or ""),
         captions=captions,
@@ -138,6 +148,7 @@ def ingest(
         fit_images=fit_images,
         max_pixels=max_pixels,
         max_bytes=max_bytes,
+        max_seconds=max_seconds,
         on_broken=on_broken,
         overwrite=overwrite,
         reuse=reuse,
@@ -209,15 +220,13 @@ def show_understanding(understood: Understanding, console: Console) -> None:
 
 def understood_facts(understood: Understanding) -> Iterator[tuple[str, str]]:
     """Yield what was understood, line by line."""
-    images = understood.images
+    from diptych.media import media_kind
+
     table = f"the table {understood.table}, {understood.rows:,} rows" if understood.table else ""
     left_out = f"{understood.left_out:,} rows or files left out" if understood.left_out else ""
     yield "items", ", ".join(filter(None, (f"{understood.items:,}", table, left_out)))
-    missing = f"{images.missing:,} missing" if images.missing else ""
-    broken = f"{images.broken:,} broken" if images.broken else ""
-    looked = f"of {images.looked_at:,} looked at" if broken and images.looked_at < images.found else ""
-    found = ", ".join(filter(None, (f"{images.found:,} found", missing, " ".join(filter(None, (broken, looked))))))
-    yield "images", f"{found}, in {images.place} ({images.kind})"
+    yield "images", _found(understood.images)
+    yield from ((media_kind(name).plural, _found(facts)) for name, facts in understood.others.items())
     spoken = sum(understood.languages.values())
     languages = ", ".join(f"{name} {count / spoken:.0%}" for name, count in list(understood.languages.items())[:4])
     yield "texts", ", ".join(filter(None, (f"{understood.with_text:,}", languages)))
@@ -227,6 +236,14 @@ def understood_facts(understood: Understanding) -> Iterator[tuple[str, str]]:
     yield "labels", labels if understood.labelled else "none"
     drawn = " (drawn)" if understood.splits_drawn else ""
     yield "train/val/test", "/".join(f"{count:,}" for count in understood.splits.values()) + drawn
+
+
+def _found(files: MediaFacts) -> str:
+    missing = f"{files.missing:,} missing" if files.missing else ""
+    broken = f"{files.broken:,} broken" if files.broken else ""
+    looked = f"of {files.looked_at:,} looked at" if broken and files.looked_at < files.found else ""
+    found = ", ".join(filter(None, (f"{files.found:,} found", missing, " ".join(filter(None, (broken, looked))))))
+    return f"{found}, in {files.place} ({files.kind})"
 
 
 def _show_outcome(made: Ingested, console: Console) -> None:
@@ -243,5 +260,5 @@ def _show_outcome(made: Ingested, console: Console) -> None:
     if len(problems) > _SHOWN_PROBLEMS:
         say(console, f"… and {len(problems) - _SHOWN_PROBLEMS:,} more")
     if problems:
-        counts = f"{made.report.count('picture'):,} broken images, {made.report.count('row'):,} skipped rows"
+        counts = f"{made.report.count('picture'):,} broken files, {made.report.count('row'):,} skipped rows"
         say(console, f"{counts}; all reasons: {made.dataset.path / REPORT_FILE}")

@@ -33,7 +33,13 @@ _NO_WEIGHT = re.compile(r"(?s).*\^(?P<after>[^\s^]*)")
 _WEIGHTED = re.compile(r"(?s)(?P<value>.*)\^(?P<weight>[+-]?(?:\d+\.?\d*|\.\d+))")
 
 
-def query_parts(texts: Sequence[str], images: Sequence[str], likes: Sequence[str], plain: str = "") -> list[QueryPart]:
+def query_parts(
+    texts: Sequence[str],
+    images: Sequence[str],
+    likes: Sequence[str],
+    plain: str = "",
+    sounds: Sequence[str] = (),
+) -> list[QueryPart]:
     """Read the parts of a query such as `snow^2` or `beach.jpg^-0.5`, weighted after the last `^`; plain text has none.
 
     Raises:
@@ -44,9 +50,10 @@ def query_parts(texts: Sequence[str], images: Sequence[str], likes: Sequence[str
     parts = [QueryPart("text", plain)] if plain.strip() else []
     parts += [QueryPart("text", value, weight) for value, weight in map(split_weight, texts)]
     parts += [QueryPart("image", Path(value), weight) for value, weight in map(split_weight, images)]
+    parts += [QueryPart("audio", Path(value), weight) for value, weight in map(split_weight, sounds)]
     parts += [QueryPart("item", value, weight) for value, weight in map(split_weight, likes)]
     if not parts:
-        raise ConfigError("there is nothing to search for; give a text, --text, --image or --like.")
+        raise ConfigError("there is nothing to search for; give a text, --text, --image, --audio or --like.")
     return parts
 
 
@@ -87,13 +94,16 @@ def search(
     image: Annotated[
         list[str] | None, typer.Option("--image", "-i", metavar="FILE[^WEIGHT]", help="Query by an image.")
     ] = None,
+    audio: Annotated[
+        list[str] | None, typer.Option("--audio", "-a", metavar="FILE[^WEIGHT]", help="Query by a sound.")
+    ] = None,
     like: Annotated[
         list[str] | None, typer.Option("--like", "-l", metavar="ID[^WEIGHT]", help="Query by an item of the index.")
     ] = None,
     into: Annotated[
         str | None,
         typer.Option(
-            "--in", metavar="MODALITY", help="Search one modality only, image or text; whole items by default."
+            "--in", metavar="MODALITY", help="Search one modality only: image, audio or text; whole items by default."
         ),
     ] = None,
     mode: Annotated[
@@ -131,14 +141,14 @@ def search(
     as_json: AsJson = False,
     url: ServerUrl = None,
 ) -> None:
-    """Search an index with text, images, items of the index, or a mixture of them.
+    """Search an index with text, images, sounds, items of the index, or a mixture of them.
 
     Each option may be repeated. A number after ^ weighs a part of the query, a negative one leads away from it:
     --text "snow^2" --text "people^-0.5" --image slope.jpg. To search for x^2 itself, write --text "x^2^1".
     """
     from diptych.search import Searcher
 
-    parts = query_parts(text or [], image or [], like or [], " ".join(plain or []))
+    parts = query_parts(text or [], image or [], like or [], " ".join(plain or []), audio or [])
     with Searcher.open(index, url=url) as searcher:
         answer = searcher.search(
             parts,

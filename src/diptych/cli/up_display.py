@@ -56,7 +56,7 @@ class UpDisplay:
             file = self._folder.dataset / "ingest-report.json"
             say(self._console, f"  … and {len(made.report.problems) - _SHOWN_PROBLEMS:,} more, all in {file}")
         if broken:
-            say(self._console, f"{broken:,} images are missing or broken; their texts can still be found")
+            say(self._console, f"{broken:,} files are missing or broken; their texts can still be found")
 
     def fitted(self, model: Method) -> None:
         """Print how long the fit took, and why this method."""

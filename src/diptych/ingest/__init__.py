@@ -5,15 +5,15 @@ from diptych.ingest.columns import Columns, ColumnUse
 from diptych.ingest.options import IngestOptions, SplitShares
 from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.run import Ingested, IngestReport, ingest
-from diptych.ingest.understanding import ImageFacts, Understanding, understand, understanding_of
+from diptych.ingest.understanding import MediaFacts, Understanding, understand, understanding_of
 
 __all__ = [
     "ColumnUse",
     "Columns",
-    "ImageFacts",
     "IngestOptions",
     "IngestReport",
     "Ingested",
+    "MediaFacts",
     "Plan",
     "Problem",
     "SplitShares",

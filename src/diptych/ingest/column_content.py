@@ -1,17 +1,18 @@
-"""What the cells of a column look like: addresses, names of images, codes, numbers, flags or free text."""
+"""What the cells of a column look like: addresses, names of files, codes, numbers, flags or free text."""
 
 import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from diptych.features import clean_text
 from diptych.ingest.names import word_set
-from diptych.media import is_image_name, is_unsupported_name
+from diptych.media import KINDS, MediaKind, is_media_name
 
 SAMPLE = 200
 """So many cells, evenly over the column, are looked at closely."""
@@ -63,10 +64,10 @@ def _written_list(text: str) -> list[Any] | None:
     return None
 
 
-def image_names(cell: Any) -> list[str]:  # noqa: ANN401
-    """The images that a cell may name; several are cut at bars, semicolons, commas or lines if each piece is one.
+def file_names(cell: Any) -> list[str]:  # noqa: ANN401
+    """The media files that a cell may name; several are cut at bars, semicolons, commas or lines if each piece is one.
 
-    >>> image_names("http://x.org/a.jpg | http://x.org/b.jpg"), image_names("me, you.jpg")
+    >>> file_names("http://x.org/a.jpg | http://x.org/b.jpg"), file_names("me, you.jpg")
     (['http://x.org/a.jpg', 'http://x.org/b.jpg'], ['me, you.jpg'])
     """
     names: list[str] = []
@@ -75,16 +76,18 @@ def image_names(cell: Any) -> list[str]:  # noqa: ANN401
             value = next((value[key] for key in ("path", "url", "file_name", "src") if value.get(key)), "")
         text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
         pieces = [piece.strip() for piece in re.split(r"[|;,\n]", text)]
-        several = len(pieces) > 1 and all(looks_like_image(piece) for piece in pieces)
+        several = len(pieces) > 1 and all(names_file(piece) for piece in pieces)
         names += pieces if several else [text] if text else []
     return names
 
 
-def looks_like_image(text: str) -> bool:
-    """Whether a text is the path or the address of an image."""
+def names_file(text: str, kind: MediaKind | None = None) -> bool:
+    """Whether a text is the path or the address of a media file, of a kind if that is given."""
     if is_address(text):
         text = unquote(urlsplit(text).path)
-    return len(text) < 1000 and "\n" not in text and (is_image_name(text) or is_unsupported_name(text))
+    if len(text) >= 1000 or "\n" in text:
+        return False
+    return is_media_name(text) if kind is None else kind.has_name(text) or kind.name_problem(text) is not None
 
 
 def is_address(text: str) -> bool:
@@ -107,7 +110,7 @@ class ColumnContent:
         numbers: the share of numbers and amounts.
         flags: the share of cells such as "yes", "0" or "true".
         addresses: the share of addresses on the web.
-        images: the share of names and addresses of images.
+        files: by kind of media, the share of names and addresses of such files.
         codes: the share of short cells without spaces, such as ids.
         dates: the share of dates and times.
         lists: the share of lists with several values.
@@ -125,7 +128,7 @@ class ColumnContent:
     numbers: float
     flags: float
     addresses: float
-    images: float
+    files: Mapping[str, float]
     codes: float
     dates: float
     lists: float
@@ -133,9 +136,14 @@ class ColumnContent:
     example: str
 
     @property
+    def media(self) -> float:
+        """The share of names and addresses of media files of any kind."""
+        return sum(self.files.values())
+
+    @property
     def is_text(self) -> bool:
         """Whether the cells can be read as texts at all."""
-        others = self.numbers, self.addresses, self.images, self.dates, self.structured, self.flags
+        others = self.numbers, self.addresses, self.media, self.dates, self.structured, self.flags
         return self.filled > 0 and sum(others) < 0.5
 
     @property
@@ -166,7 +174,7 @@ def describe_column(name: str, cells: Sequence[Any]) -> ColumnContent:
         numbers=share(_is_amount),
         flags=share(lambda text: text.strip().lower() in _FLAGS),
         addresses=share(lambda text: all(map(is_address, text.split()))),
-        images=_share(sample, lambda cell: any(map(looks_like_image, image_names(cell)))),
+        files={kind.name: _share(sample, partial(_names_one, kind)) for kind in KINDS.values()},
         codes=share(lambda text: len(text) <= 80 and not re.search(r"\s", text.strip())),
         dates=share(lambda text: _DATE.match(text.strip()) is not None),
         lists=_share(values, lambda each: len(each) > 1),
@@ -186,6 +194,10 @@ def sample_evenly(items: Sequence[Any], most: int) -> list[Any]:
     if len(items) <= most:
         return list(items)
     return [items[number * len(items) // most] for number in range(most)]
+
+
+def _names_one(kind: MediaKind, cell: Any) -> bool:  # noqa: ANN401
+    return any(names_file(name, kind) for name in file_names(cell))
 
 
 def _share(cells: Sequence[Any], test: Callable[[Any], bool]) -> float:

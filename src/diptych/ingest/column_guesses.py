@@ -7,9 +7,10 @@ from typing import Any
 
 from diptych.data.splits import split_named
 from diptych.data.tables import Table
-from diptych.ingest.column_content import ColumnContent, image_names, is_empty, sample_evenly, values_of
-from diptych.ingest.image_finder import ImageFinder
+from diptych.ingest.column_content import ColumnContent, file_names, is_empty, sample_evenly, values_of
+from diptych.ingest.file_finder import FileFinder
 from diptych.ingest.names import name_rank, name_strength, names_no_class, words_of
+from diptych.media import MediaKind
 
 _LOOKED_UP = 40
 _FEW_FOUND = 0.05
@@ -37,35 +38,41 @@ class Guess:
         return self.reasons.get(column, self.reason)
 
 
-def guess_image(table: Table, contents: Contents, free: Sequence[str], finder: ImageFinder | None) -> Guess:
-    """The column whose cells lead to images that are there, or else look or are called like images."""
-    found = {name: _found(table, contents[name], finder) for name in free}
+def guess_media(
+    kind: MediaKind, table: Table, contents: Contents, free: Sequence[str], finder: FileFinder | None
+) -> Guess:
+    """The column whose cells lead to files of a kind that are there, or else look or are called like such files.
+
+    A name alone is believed of images only: columns called "track" or "voice" often hold something else.
+    """
+    name_of = kind.name
+    found = {name: _found(name_of, table, contents[name], finder) for name in free}
     most = max(found.values(), default=0.0)
     if most >= _FEW_FOUND:
         fitting = [name for name in free if found[name] >= most / 2]
-        best = max(fitting, key=lambda name: (name_strength("image", name), contents[name].images, found[name]))
-        return Guess((best,), f"{found[best]:.0%} of its cells name images that are there")
-    looking = [name for name in free if contents[name].images >= 0.5]
+        best = max(fitting, key=lambda name: (name_strength(name_of, name), contents[name].files[name_of], found[name]))
+        return Guess((best,), f"{found[best]:.0%} of its cells name {kind.plural} that are there")
+    looking = [name for name in free if contents[name].files[name_of] >= 0.5]
     if looking:
-        best = max(looking, key=lambda name: (name_strength("image", name), contents[name].images))
-        return Guess((best,), f"{contents[best].images:.0%} of its cells look like images")
-    named = [name for name in free if name_strength("image", name) == 3 and _could_name_images(contents[name])]
-    best_named = min(named, key=lambda name: name_rank("image", name), default=None)
-    return Guess() if best_named is None else Guess((best_named,), "its name")
+        best = max(looking, key=lambda name: (name_strength(name_of, name), contents[name].files[name_of]))
+        return Guess((best,), f"{contents[best].files[name_of]:.0%} of its cells look like {kind.plural}")
+    named = [name for name in free if name_strength(name_of, name) == 3 and _could_name_files(contents[name])]
+    best_named = min(named, key=lambda name: name_rank(name_of, name), default=None)
+    return Guess() if best_named is None or name_of != "image" else Guess((best_named,), "its name")
 
 
-def _found(table: Table, content: ColumnContent, finder: ImageFinder | None) -> float:
-    if finder is None or not _could_name_images(content):
+def _found(kind: str, table: Table, content: ColumnContent, finder: FileFinder | None) -> float:
+    if finder is None or not _could_name_files(content):
         return 0.0
     filled = [cell for cell in table.column(content.name) if not is_empty(cell)]
-    return finder.share_found([image_names(cell) for cell in sample_evenly(filled, _LOOKED_UP)])
+    return finder.share_found([file_names(cell) for cell in sample_evenly(filled, _LOOKED_UP)], kind)
 
 
-def _could_name_images(content: ColumnContent) -> bool:
+def _could_name_files(content: ColumnContent) -> bool:
     """Whether it is worth looking up: neither long texts nor few values nor amounts."""
-    if not content.filled or (content.dates > 0.5 and content.images < 0.5):
+    if not content.filled or (content.dates > 0.5 and content.media < 0.5):
         return False
-    return content.images > 0 or (content.words < 12 and content.distinct * 2 > content.filled)
+    return content.media > 0 or (content.words < 12 and content.distinct * 2 > content.filled)
 
 
 def guess_split(table: Table, contents: Contents, free: Sequence[str]) -> Guess:
@@ -220,7 +227,7 @@ def guess_id(table: Table, contents: Contents, free: Sequence[str], images: Sequ
             return Guess((name,), "its name; rows of one id are one item")
     for name in free:
         content = contents[name]
-        plain = content.codes == 1.0 and max(content.numbers, content.dates, content.addresses, content.images) < 0.5
+        plain = content.codes == 1.0 and max(content.numbers, content.dates, content.addresses, content.media) < 0.5
         if plain and content.is_unique and content.rows >= 5:
             return Guess((name,), "codes, every row has one of its own")
     return Guess()

@@ -1,30 +1,30 @@
-"""Which columns of a table are the image, the text, the label, the split and the id; the others are metadata."""
+"""Which columns of a table are the media, the text, the label, the split and the id; the others are metadata."""
 
 import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset_files import RESERVED_COLUMNS
 from diptych.data.tables import Problem, Table
 from diptych.ingest.column_content import describe_column
-from diptych.ingest.column_guesses import Guess, guess_id, guess_image, guess_label, guess_split, guess_texts
-from diptych.ingest.image_finder import ImageFinder
+from diptych.ingest.column_guesses import Guess, guess_id, guess_label, guess_media, guess_split, guess_texts
+from diptych.ingest.file_finder import FileFinder
+from diptych.media import KINDS, media_column
 
 NO_COLUMN = "-"
 """What a user writes for a column that the table does not have."""
 
-Use = Literal["image", "text", "label", "split", "id", "metadata", "left out"]
-PARTS = ("image", "text", "label", "split", "id")
+PARTS = (*KINDS, "text", "label", "split", "id")
 _NAMED = "named by the user"
 
 MOST_BYTES = 10_000
 """A longer cell is left out."""
 
-_SET_BY_DIPTYCH = frozenset((*RESERVED_COLUMNS, "media", "has_media", "text", "item", "modality"))
+_SET_BY_DIPTYCH = frozenset((*RESERVED_COLUMNS, *map(media_column, KINDS), "has_media", "text", "item", "modality"))
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,14})")
 _DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?")
 _TRUTH = {"true": True, "false": False}
@@ -35,7 +35,7 @@ class Columns:
     """The columns that hold each part of an item; None where there is none.
 
     Attributes:
-        image: of the image's path, name or address.
+        files: by kind of media, of the file's path, name or address.
         text: of the text, or several that are joined in this order.
         label: of the class.
         split: of the split.
@@ -44,12 +44,17 @@ class Columns:
             the whole cell is.
     """
 
-    image: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     text: str | tuple[str, ...] | None = None
     label: str | None = None
     split: str | None = None
     id: str | None = None
     label_levels: str | None = None
+
+    @property
+    def image(self) -> str | None:
+        """The column of the image."""
+        return self.files.get("image")
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -59,7 +64,7 @@ class Columns:
     def to_json(self) -> dict[str, Any]:
         """The columns by the part they hold."""
         texts = list(self.texts)
-        shown: dict[str, Any] = {"image": self.image, "text": texts[0] if len(texts) == 1 else texts or None}
+        shown: dict[str, Any] = {"image": None, **self.files, "text": texts[0] if len(texts) == 1 else texts or None}
         shown |= {"label": self.label, "split": self.split, "id": self.id}
         return shown if self.label_levels is None else shown | {"label_levels": self.label_levels}
 
@@ -70,34 +75,34 @@ class ColumnUse:
 
     Attributes:
         column: its name.
-        part: what it holds.
+        part: what it holds: one of `PARTS`, "metadata" or "left out".
         reason: why that was decided.
         example: one of its cells, cut.
     """
 
     column: str
-    part: Use
+    part: str
     reason: str
     example: str
 
 
 def choose_columns(
-    table: Table, named: Mapping[str, str | Sequence[str]], finder: ImageFinder | None = None
+    table: Table, named: Mapping[str, str | Sequence[str]], finder: FileFinder | None = None
 ) -> tuple[Columns, tuple[ColumnUse, ...]]:
     """Take the columns a user named, and guess the others from their names and cells.
 
     Args:
         table: the table.
-        named: columns by part ("image", "text", "label", "split", "id"), several for the text; "-" says that there
-            is none.
-        finder: looks up whether cells name images that are there.
+        named: columns by part (a kind of media, "text", "label", "split", "id"), several for the text; "-" says that
+            there is none.
+        finder: looks up whether cells name files that are there.
 
     Returns:
         The columns, and for every column of the table what was made of it and why.
 
     Raises:
         ConfigError: when a named column is not there.
-        DataError: when neither an image nor a text is found.
+        DataError: when neither a media file nor a text is found.
     """
     given = {part: _checked(part, names, table) for part, names in named.items()}
     contents = {name: describe_column(name, table.column(name)) for name in table.columns}
@@ -108,8 +113,10 @@ def choose_columns(
         used = taken | {name for guess in guesses.values() for name in guess.columns}
         return [name for name in table.columns if name not in used]
 
-    if "image" not in guesses:
-        guesses["image"] = guess_image(table, contents, free(), finder)
+    for kind in sorted(KINDS.values(), key=lambda kind: kind.name == "image"):  # images are believed most readily
+        if kind.name not in guesses:
+            guesses[kind.name] = guess_media(kind, table, contents, free(), finder)
+    files = {name: found for name in KINDS if (found := _first(guesses[name])) is not None}
     if "split" not in guesses:
         guesses["split"] = guess_split(table, contents, free())
     if "label" not in guesses:
@@ -120,15 +127,15 @@ def choose_columns(
         refused = guesses["label"].refused
         guesses["label"] = replace(guess_label(table, contents, free(), by_name=False), refused=refused)
     if "id" not in guesses:
-        guesses["id"] = guess_id(table, contents, free(), guesses["image"].columns)
-    if not guesses["image"].columns and not guesses["text"].columns:
+        guesses["id"] = guess_id(table, contents, free(), list(files.values()))
+    if not files and not guesses["text"].columns:
         raise DataError(
-            f"{table.origin}: no column holds images or texts ({_listing(table.columns)}); name one with "
-            "--image-column or --text-column."
+            f"{table.origin}: no column holds images, sounds or texts ({_listing(table.columns)}); name one with "
+            "--image-column, --audio-column or --text-column."
         )
     texts = guesses["text"].columns
     columns = Columns(
-        image=_first(guesses["image"]),
+        files=files,
         text=texts[0] if len(texts) == 1 else texts or None,
         label=_first(guesses["label"]),
         split=_first(guesses["split"]),
@@ -156,7 +163,7 @@ def _use(name: str, guesses: Mapping[str, Guess], filled: int, example: str) -> 
     for part in PARTS:
         guess = guesses[part]
         if name in guess.columns:
-            return ColumnUse(name, part, guess.reason_for(name), example)  # type: ignore[arg-type]
+            return ColumnUse(name, part, guess.reason_for(name), example)
     if not filled:
         return ColumnUse(name, "left out", "is empty", example)
     noted = next((guess.refused[name] for guess in guesses.values() if name in guess.refused), None)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from diptych._core.arrays import Booleans, Features, ImageArray
+from diptych._core.arrays import Booleans, Features
 from diptych._core.errors import ConfigError
 from diptych.features import Extractor
 from diptych.ingest.row_cache import CachedExtractor, Keyed, content_key
 from diptych.ingest.work_folder import Shard
-from diptych.media import MediaSource, Place, reopen_source
+from diptych.media import MediaError, MediaLimits, MediaSource, Place, media_kind, reopen_source
 
 _BATCH = 16
 _BATCH_BYTES = 48 * 2**20
@@ -32,7 +32,7 @@ def describe(extractor: Extractor[Any], units: Sequence[Any], read: Callable[[An
 
     Args:
         extractor: a fitted feature extractor.
-        units: places of images, or texts.
+        units: places of files, or texts.
         read: gives a unit's item, or `Broken`.
     """
     parts: list[Features] = []
@@ -82,7 +82,7 @@ def _rows(extractor: Extractor[Any], numbers: list[int], items: list[Any], reaso
         rows = extractor(items)
     except ConfigError:
         raise
-    except Exception as error:  # whatever a library makes of a strange image must not end the work
+    except Exception as error:  # whatever a library makes of a strange file must not end the work
         if len(items) == 1:
             reasons[numbers[0]] = f"cannot be described ({type(error).__name__}: {error})"
             return extractor([])
@@ -101,89 +101,86 @@ def _finite(rows: Features) -> Booleans:
 
 
 @dataclass(frozen=True)
-class ImageReader:
-    """Reads and decodes the images of a source; needs the extra "images".
+class FileReader:
+    """Reads and decodes the files of one kind of media in a source; needs the kind's extra.
 
     Attributes:
+        kind: of media.
         source: the folder or the archive.
-        max_pixels: of one image.
-        max_bytes: of one image's file.
+        limits: to one file.
     """
 
+    kind: str
     source: MediaSource
-    max_pixels: int
-    max_bytes: int
+    limits: MediaLimits
 
-    def read(self, place: Place) -> ImageArray | Broken:
-        """Read and decode one image."""
-        found = self._read(place, self._decoded)
-        assert isinstance(found, np.ndarray | Broken)
-        return found
+    def read(self, place: Place) -> Any:  # noqa: ANN401 - what features take, or `Broken`
+        """Read and decode one file."""
+        return self._read(place, self._decoded)
 
     def read_keyed(self, place: Place, extractor: CachedExtractor) -> Keyed | Broken:
-        """Read one image, and decode it unless all of its rows are known by its bytes."""
+        """Read one file, and decode it unless all of its rows are known by its bytes."""
         found = self._read(place, lambda data: extractor.keyed(self.key(data), lambda: self._decoded(data)))
         assert isinstance(found, Keyed | Broken)
         return found
 
     def is_known(self, place: Place, extractor: CachedExtractor) -> bool:
-        """Whether the rows of an image are in the cache; False where finding out costs as much as extracting them."""
+        """Whether the rows of a file are in the cache; False where finding out costs as much as extracting them."""
         try:
-            if place.size > self.max_bytes or self.source.peek(place, 1) is None:
+            if place.size > self.limits.max_bytes or self.source.peek(place, 1) is None:
                 return False
             return extractor.knows(self.key(self.source.read(place)))
         except OSError:
             return False
 
     def key(self, data: bytes) -> bytes:
-        """The key of an image in the row cache."""
-        return content_key(data, self.max_pixels)
+        """The key of a file in the row cache."""
+        limits = self.limits
+        decisive = (limits.max_pixels,) if self.kind == "image" else (self.kind, limits.max_pixels, limits.max_seconds)
+        return content_key(data, *decisive)
 
-    def _decoded(self, data: bytes) -> ImageArray:
-        from diptych.media.decoding import Limits, decode_image
-
-        return decode_image(data, Limits(self.max_pixels, self.max_bytes))
+    def _decoded(self, data: bytes) -> Any:  # noqa: ANN401
+        return media_kind(self.kind).load().decode(data, self.limits)
 
     def _read(self, place: Place, use: Callable[[bytes], Any]) -> Any:  # noqa: ANN401 - what `use` makes of the bytes
-        from diptych.media.decoding import ImageError
-
-        if place.size > self.max_bytes:
-            return Broken(f"the file has {place.size:,} bytes; at most {self.max_bytes:,} are allowed")
+        most = self.limits.max_bytes
+        if place.size > most:
+            return Broken(f"the file has {place.size:,} bytes; at most {most:,} are allowed")
         try:
             return use(self.source.read(place))
-        except ImageError as error:
+        except MediaError as error:
             return Broken(str(error))
         except (OSError, MemoryError) as error:
             return Broken(f"cannot be read ({getattr(error, 'strerror', None) or error})")
 
 
 @dataclass(frozen=True)
-class ImageStream:
-    """Images decoded one at a time, as often as they are asked for; broken ones are passed over.
+class FileStream:
+    """Files decoded one at a time, as often as they are asked for; broken ones are passed over.
 
     Attributes:
+        kind: of media.
         path: of the folder or the archive.
-        kind: of the source.
-        places: which images, in order.
-        max_pixels: of one image.
-        max_bytes: of one image's file.
+        source_kind: what that is.
+        places: which files, in order.
+        limits: to one file.
     """
 
-    path: Path
     kind: str
+    path: Path
+    source_kind: str
     places: Sequence[Place]
-    max_pixels: int
-    max_bytes: int
+    limits: MediaLimits
 
     restarts: ClassVar[bool] = True
 
-    def __iter__(self) -> Iterator[ImageArray]:
-        with reopen_source(self.path, self.kind) as source:
-            reader = ImageReader(source, self.max_pixels, self.max_bytes)
+    def __iter__(self) -> Iterator[Any]:
+        with reopen_source(self.path, self.source_kind) as source:
+            reader = FileReader(self.kind, source, self.limits)
             for place in self.places:
-                image = reader.read(place)
-                if not isinstance(image, Broken):
-                    yield image
+                item = reader.read(place)
+                if not isinstance(item, Broken):
+                    yield item
 
     def __length_hint__(self) -> int:
         return len(self.places)

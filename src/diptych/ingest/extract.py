@@ -19,7 +19,7 @@ from diptych._core.seeding import generator
 from diptych.data.dataset_files import hash_records
 from diptych.features import FittedModality, Pipeline, fit_pipeline, load_pipeline, make_feature, save_pipeline
 from diptych.features.contract import learns
-from diptych.ingest.describe import ImageStream
+from diptych.ingest.describe import FileStream
 from diptych.ingest.plan import Plan
 from diptych.ingest.row_cache import library_versions, rows_folder, trim
 from diptych.ingest.work_folder import WorkFolder, features_code, read_shard, shard_path
@@ -27,7 +27,7 @@ from diptych.ingest.workers import Setting, Task, run_tasks
 from diptych.media import Place, hash_places
 
 _MOST_FITTED = 20
-_SHARD_UNITS = {"image": 64, "text": 1024}
+_SHARD_FILES, _SHARD_TEXTS = 64, 1024
 
 
 def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
@@ -39,10 +39,10 @@ def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
     """
     if folder.exists():
         return load_pipeline(folder)
-    there = {"image": bool(len(plan.places)), "text": bool(plan.texts)}
+    there = {kind: bool(files.places) for kind, files in plan.files.items()} | {"text": bool(plan.texts)}
     features = {name: (name, written) for name, written in plan.options.features.items() if there.get(name)}
     if not features:
-        raise DataError(f"{plan.options.pairs} gives neither an image nor a text to make features of.")
+        raise DataError(f"{plan.options.pairs} gives neither a media file nor a text to make features of.")
     if "train" not in plan.splits:
         raise DataError(f"{plan.options.pairs} has no training item to learn features from; see --split-shares.")
     parts = {name: _fitted(plan, name, written, progress) for name, (_, written) in features.items()}
@@ -52,12 +52,13 @@ def fit_features(plan: Plan, folder: Path, progress: Progress) -> Pipeline:
 
 
 def _fitted(plan: Plan, media_type: str, written: str, progress: Progress) -> FittedModality:
-    """Fit one modality's features; what was learned of the same images before is taken from the cache."""
-    kept = fitted_folder(plan, written) if media_type == "image" and learns(make_feature(media_type, written)) else None
+    """Fit one modality's features; what was learned of the same files before is taken from the cache."""
+    is_learned = media_type != "text" and learns(make_feature(media_type, written))
+    kept = fitted_folder(plan, media_type, written) if is_learned else None
     if kept is not None and kept.exists():
         with suppress(DataError):
             return load_pipeline(kept).of(media_type)
-    items: Iterable[Any] = _training_images(plan) if media_type == "image" else _training_texts(plan)
+    items: Iterable[Any] = _training_texts(plan) if media_type == "text" else _training_files(plan, media_type)
     with threadpool_limits(1):
         fitted = fit_pipeline(
             {media_type: (media_type, written)}, {media_type: items}, seed=plan.options.seed, progress=progress
@@ -69,14 +70,15 @@ def _fitted(plan: Plan, media_type: str, written: str, progress: Progress) -> Fi
     return fitted.of(media_type)
 
 
-def fitted_folder(plan: Plan, written: str) -> Path | None:
-    """Where image features that were learned from these very images are kept; None where nothing is kept."""
+def fitted_folder(plan: Plan, kind: str, written: str) -> Path | None:
+    """Where features that were learned from these very files are kept; None where nothing is kept."""
     root = rows_folder() if plan.options.reuse else None
     if root is None:
         return None
     options = plan.options
-    read = [str(plan.source_path), plan.source_stamp, hash_places(training_places(plan))]
-    decided = [written, read, options.seed, options.max_pixels, options.max_bytes, library_versions(), features_code()]
+    read = [str(plan.source_path), plan.source_stamp, hash_places(training_places(plan, kind))]
+    limits = [kind, options.max_pixels, options.max_bytes, options.max_seconds]
+    decided = [written, read, options.seed, limits, library_versions(), features_code()]
     return root.parent / "features" / hash_records(decided)
 
 
@@ -100,21 +102,20 @@ def _training_texts(plan: Plan) -> list[str]:
     return [item.texts[0] for item, split in pairs if split == "train" and item.texts]
 
 
-def _training_images(plan: Plan) -> Iterable[Any]:
-    options = plan.options
-    places = training_places(plan)
-    return ImageStream(plan.source_path, plan.source_kind, places, options.max_pixels, options.max_bytes)
+def _training_files(plan: Plan, kind: str) -> Iterable[Any]:
+    return FileStream(kind, plan.source_path, plan.source_kind, training_places(plan, kind), plan.options.limits)
 
 
-def training_places(plan: Plan) -> Sequence[Place]:
-    """The training images that features learn from: all, or a sample of the number asked for."""
+def training_places(plan: Plan, kind: str = "image") -> Sequence[Place]:
+    """The training files of a kind that features learn from: all, or a sample of the number asked for."""
+    files = plan.files[kind]
     is_training = np.array([split == "train" for split in plan.splits])
-    elsewhere = np.unique(plan.place_of_item[~is_training])
-    numbers = np.setdiff1d(plan.place_of_item[is_training & (plan.place_of_item >= 0)], elsewhere)
+    elsewhere = np.unique(files.of_item[~is_training])
+    numbers = np.setdiff1d(files.of_item[is_training & (files.of_item >= 0)], elsewhere)
     most = plan.options.fit_images
     if len(numbers) > most:
         numbers = np.sort(generator(plan.options.seed, "ingest", "fit").choice(numbers, most, replace=False))
-    return [plan.places[number] for number in numbers]
+    return [files.places[number] for number in numbers]
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,8 @@ class Units:
 
     Attributes:
         modality: its name.
-        media_type: "image" or "text".
-        units: places of images, or texts.
+        media_type: "text", or a kind of media.
+        units: places of files, or texts.
         unit_of_item: for each item the number of its unit, -1 for none.
     """
 
@@ -135,7 +136,7 @@ class Units:
 
     def tasks(self) -> Iterator[Task]:
         """The units cut into shards, the same ones whoever makes them."""
-        size = _SHARD_UNITS[self.media_type]
+        size = _SHARD_TEXTS if self.media_type == "text" else _SHARD_FILES
         for number, start in enumerate(range(0, len(self.units), size)):
             yield Task(self.modality, number, self.units[start : start + size])
 
@@ -143,11 +144,12 @@ class Units:
 def units_of(plan: Plan, pipeline: Pipeline) -> list[Units]:
     """The units of every modality that some item has."""
     has_text = np.array([bool(item.texts) for item in plan.items])
-    units_of = {
-        "image": (plan.places, plan.place_of_item),
+    there: dict[str, tuple[Sequence[Any], Integers]] = {
         "text": (plan.texts, np.where(has_text, np.cumsum(has_text) - 1, -1)),
+        **{kind: (files.places, files.of_item) for kind, files in plan.files.items()},
     }
-    found = [Units(name, part.media_type, *units_of[part.media_type]) for name, part in pipeline.modalities.items()]
+    parts = [(name, part.media_type) for name, part in pipeline.modalities.items() if part.media_type in there]
+    found = [Units(name, media_type, *there[media_type]) for name, media_type in parts]
     return [units for units in found if len(units.units)]
 
 
@@ -174,8 +176,7 @@ def extract(
         work.shards,
         plan.source_path,
         plan.source_kind,
-        options.max_pixels,
-        options.max_bytes,
+        options.limits,
         rows_folder() if options.reuse else None,
     )
     if not waiting:

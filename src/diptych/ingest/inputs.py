@@ -9,14 +9,14 @@ from diptych._core.errors import ConfigError, DataError
 from diptych.data.splits import split_named
 from diptych.data.table_files import is_table_name, parse_table, read_table
 from diptych.data.tables import Problem, Row, Table
-from diptych.ingest.column_content import image_names, is_empty, looks_like_image, sample_evenly
+from diptych.ingest.column_content import file_names, is_empty, names_file, sample_evenly
 from diptych.ingest.columns import NO_COLUMN, Columns, ColumnUse, choose_columns
-from diptych.ingest.image_finder import ImageFinder
-from diptych.ingest.image_tree import read_image_tree
+from diptych.ingest.file_finder import FileFinder
+from diptych.ingest.file_tree import read_file_tree
 from diptych.ingest.items import GatheredItems, gather_items, with_texts
 from diptych.ingest.names import name_strength, texts_of_names
 from diptych.ingest.options import IngestOptions
-from diptych.media import MediaSource, is_image_name, open_source
+from diptych.media import KINDS, MediaSource, kind_of_name, media_kind, open_source
 
 _ARCHIVES = (".tar", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _MOST_ARCHIVES, _MOST_TABLES = 6, 20
@@ -25,21 +25,21 @@ _TRIED = 20
 
 @dataclass
 class Input:
-    """What a path gives, before any image is read.
+    """What a path gives, before any file is read.
 
     Attributes:
-        kind: "table", or "images" for a folder or an archive without one.
+        kind: "table", or "files" for a folder or an archive without one.
         gathered: the items.
-        finder: finds their images; its source is open.
+        finder: finds their files; its source is open.
         columns: which column holds what.
         uses: what every column, or folders and file names, were read as, and why.
         table: the table's name, None without one.
         rows: how many rows it has.
     """
 
-    kind: Literal["table", "images"]
+    kind: Literal["table", "files"]
     gathered: GatheredItems
-    finder: ImageFinder
+    finder: FileFinder
     columns: Columns = field(default_factory=Columns)
     uses: Sequence[ColumnUse] = ()
     table: str | None = None
@@ -58,17 +58,18 @@ def read_input(options: IngestOptions) -> Input:
     if path.is_file() and is_table_name(path.name):
         table = read_table(path, options.encoding)
         return _from_table(table, options, _finder_for(table, path.parent, options.images))
-    if path.is_file() and is_image_name(path.name):
-        raise DataError(f"{path} is one image; give the folder it lies in.")
+    if path.is_file() and (kind := kind_of_name(path.name)) is not None:
+        noun = media_kind(kind).noun.partition(" ")[2]
+        raise DataError(f"{path} is one {noun}; give the folder it lies in.")
     source = open_source(path)
     try:
-        return _from_table_inside(source, options) or _from_images(source, options)
+        return _from_table_inside(source, options) or _from_files(source, options)
     except BaseException:
         source.close()
         raise
 
 
-def _from_table(table: Table, options: IngestOptions, finder: ImageFinder) -> Input:
+def _from_table(table: Table, options: IngestOptions, finder: FileFinder) -> Input:
     columns, uses = choose_columns(table, options.columns, finder)
     gathered = gather_items(table, columns, finder, options.drop_columns)
     gathered.problems[:0] = table.problems
@@ -78,8 +79,8 @@ def _from_table(table: Table, options: IngestOptions, finder: ImageFinder) -> In
 
 
 def _name_items(gathered: GatheredItems) -> list[ColumnUse]:
-    """Give items of a table without texts the words of their images' names."""
-    named = [item.image or "" for item in gathered.items.values()]
+    """Give items of a table without texts the words of their files' names."""
+    named = [next(iter(item.files.values()), "") for item in gathered.items.values()]
     texts = texts_of_names(named, [()] * len(named))
     count = with_texts(gathered, dict(zip(gathered.items, texts, strict=True)))
     if not count:
@@ -88,15 +89,16 @@ def _name_items(gathered: GatheredItems) -> list[ColumnUse]:
     return [ColumnUse("file names", "text", f"no column holds texts; {count:,} names say something", example)]
 
 
-def _from_images(source: MediaSource, options: IngestOptions) -> Input:
+def _from_files(source: MediaSource, options: IngestOptions) -> Input:
     named = [str(name) for name in options.columns.values() if not _is_waived(name)]
     if named:
         raise ConfigError(
             f"{source.path} holds no table with a column '{named[0]}'; name no columns, or give the table."
         )
-    wants = {part: not _is_waived(options.columns.get(part)) for part in ("text", "label")}
-    tree = read_image_tree(source, options.encoding, with_texts=wants["text"], with_labels=wants["label"])
-    return Input("images", tree.gathered, ImageFinder(source), uses=tuple(tree.uses))
+    wants = {part: not _is_waived(options.columns.get(part)) for part in ("text", "label", *KINDS)}
+    kinds = [kind for kind in KINDS if wants[kind]]
+    tree = read_file_tree(source, options.encoding, kinds, with_texts=wants["text"], with_labels=wants["label"])
+    return Input("files", tree.gathered, FileFinder(source), uses=tuple(tree.uses))
 
 
 def _is_waived(named: str | Sequence[str] | None) -> bool:
@@ -105,9 +107,9 @@ def _is_waived(named: str | Sequence[str] | None) -> bool:
 
 
 def _from_table_inside(source: MediaSource, options: IngestOptions) -> Input | None:
-    """The table in a folder or an archive that names its images; None where there is none."""
+    """The table in a folder or an archive that names its files; None where there is none."""
     names = source.names()
-    stems = {PurePosixPath(name).with_suffix("").as_posix() for name in names if is_image_name(name)}
+    stems = {PurePosixPath(name).with_suffix("").as_posix() for name in names if kind_of_name(name)}
     candidates = [name for name in names if is_table_name(name) and _stem(name) not in stems and name not in stems]
     candidates.sort(key=lambda name: (name.count("/"), name))
     tables: dict[str, Table] = {}
@@ -139,8 +141,8 @@ def _from_table_inside(source: MediaSource, options: IngestOptions) -> Input | N
 
 
 def _share(found: Input) -> float:
-    """The share of items whose images are there."""
-    named = [[item.image] for item in found.gathered.items.values() if item.image is not None]
+    """The share of items whose files are there."""
+    named = [list(item.files.values()) for item in found.gathered.items.values() if item.files]
     return found.finder.share_found(sample_evenly(named, _TRIED))
 
 
@@ -166,23 +168,23 @@ def _joined_splits(tables: dict[str, Table]) -> dict[str, Table]:
     return {joined.origin: whole} | {name: table for name, table in tables.items() if name not in parts}
 
 
-def _finder_inside(table: Table, name: str, source: MediaSource, options: IngestOptions) -> ImageFinder:
+def _finder_inside(table: Table, name: str, source: MediaSource, options: IngestOptions) -> FileFinder:
     base = PurePosixPath(name.partition(" + ")[0]).parent.as_posix()
-    inside = ImageFinder(source, "" if base == "." else base)
+    inside = FileFinder(source, "" if base == "." else base)
     if options.images is not None:
-        return ImageFinder(open_source(options.images))
+        return FileFinder(open_source(options.images))
     return inside if source.kind != "folder" else _best_finder(table, inside, source.path / base)
 
 
-def _finder_for(table: Table, folder: Path, images: Path | None) -> ImageFinder:
-    """Where a table's images are: as the user says, else in its own folder or an archive beside it."""
+def _finder_for(table: Table, folder: Path, images: Path | None) -> FileFinder:
+    """Where a table's files are: as the user says, else in its own folder or an archive beside it."""
     if images is not None:
-        return ImageFinder(open_source(images))
-    return _best_finder(table, ImageFinder(open_source(folder)), folder)
+        return FileFinder(open_source(images))
+    return _best_finder(table, FileFinder(open_source(folder)), folder)
 
 
-def _best_finder(table: Table, own: ImageFinder, folder: Path) -> ImageFinder:
-    """A finder in the table's folder, or in the archive beside it that holds more of its images."""
+def _best_finder(table: Table, own: FileFinder, folder: Path) -> FileFinder:
+    """A finder in the table's folder, or in the archive beside it that holds more of its files."""
     wanted = _likely_names(table)
     share = own.share_found(wanted)
     if not wanted or share >= 0.5:
@@ -193,7 +195,7 @@ def _best_finder(table: Table, own: ImageFinder, folder: Path) -> ImageFinder:
         :_MOST_ARCHIVES
     ]:
         try:
-            other = ImageFinder(open_source(path))
+            other = FileFinder(open_source(path))
             found = other.share_found(wanted)
         except DataError:
             continue
@@ -206,12 +208,12 @@ def _best_finder(table: Table, own: ImageFinder, folder: Path) -> ImageFinder:
 
 
 def _likely_names(table: Table) -> list[list[str]]:
-    """Some names of images, from columns that look or are called like images."""
+    """Some names of files, from columns that look or are called like media."""
     names: list[list[str]] = []
     for column in table.columns:
         cells: list[Any] = sample_evenly([cell for cell in table.column(column) if not is_empty(cell)], _TRIED)
-        named = [image_names(cell) for cell in cells]
-        looking = sum(any(map(looks_like_image, each)) for each in named)
-        if looking * 2 > len(named) or name_strength("image", column) == 3:
+        named = [file_names(cell) for cell in cells]
+        looking = sum(any(map(names_file, each)) for each in named)
+        if looking * 2 > len(named) or any(name_strength(kind, column) == 3 for kind in KINDS):
             names += named
     return names

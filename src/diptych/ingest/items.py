@@ -1,4 +1,4 @@
-"""From rows of a table to items: one for each image, with all its captions, however the table lays them out."""
+"""From rows of a table to items: one for each file, with all its captions, however the table lays them out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,11 +6,11 @@ from typing import Any
 
 from diptych.data.tables import Problem, Row, Table
 from diptych.features import clean_text
-from diptych.ingest.column_content import image_names, is_address, values_of
+from diptych.ingest.column_content import file_names, is_address, values_of
 from diptych.ingest.columns import Columns, kept_name, typed_columns
-from diptych.ingest.image_finder import ImageFinder
+from diptych.ingest.file_finder import FileFinder
 from diptych.ingest.options import Captions
-from diptych.media import RefusedNameError
+from diptych.media import RefusedNameError, media_kind
 
 ALL_COLUMNS = "all"
 """What a user writes to drop every column that is no part of an item."""
@@ -26,7 +26,7 @@ class Item:
         id: unique in the dataset.
         document: items of one document are partners of each other.
         where: the line it came from, for reports.
-        image: its image's path below the root or its name in the archive, as written.
+        files: by kind of media, the file's path below the root or its name in the archive, as written.
         texts: its captions, cleaned; one at most once `caption_items` has been through.
         label: the label's cell: a name, a number, or several.
         split: the split as it stood in the table.
@@ -36,11 +36,16 @@ class Item:
     id: str
     document: str
     where: str
-    image: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     label: Any = None
     split: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def image(self) -> str | None:
+        """The image's path or name."""
+        return self.files.get("image")
 
 
 @dataclass
@@ -52,16 +57,16 @@ class GatheredItems:
 
 
 def gather_items(
-    table: Table, columns: Columns, finder: ImageFinder | None = None, dropped: Sequence[str] = ()
+    table: Table, columns: Columns, finder: FileFinder | None = None, dropped: Sequence[str] = ()
 ) -> GatheredItems:
-    """Make items of rows; rows of one id, or without an id column of one image, are one item with several captions.
+    """Make items of rows; rows of one id, or without an id column of one file, are one item with several captions.
 
     Where such rows disagree about label or split, the first one counts and the report says so.
 
     Args:
         table: the rows.
         columns: which column holds what; all others are kept as metadata.
-        finder: tells which of several images that a cell names is there.
+        finder: tells which of several files that a cell names is there.
         dropped: columns that are not kept; "all" drops every one.
     """
     gathered = GatheredItems()
@@ -70,15 +75,16 @@ def gather_items(
     for row in table.rows:
         item, more = _item(row, columns, kept, finder, table.place(row))
         further += more
-        if item.image is None and not item.texts:
-            gathered.problems.append(Problem("row", item.where, "has neither an image nor a text"))
+        if not item.files and not item.texts:
+            gathered.problems.append(Problem("row", item.where, nothing_of(columns.files)))
         elif item.id not in gathered.items:
             gathered.items[item.id] = item
         else:
             _merge(gathered, item)
     if further:
-        reason = f"names {further:,} more images; the first of each row is used"
-        gathered.problems.append(Problem("note", f"{table.origin}, column '{columns.image}'", reason))
+        named = ", ".join(columns.files.values())
+        reason = f"names {further:,} more files; the first of each row is used"
+        gathered.problems.append(Problem("note", f"{table.origin}, column '{named}'", reason))
     typed, problems = typed_columns([item.metadata for item in gathered.items.values()], table.origin)
     gathered.problems += problems
     for item, metadata in zip(list(gathered.items.values()), typed, strict=True):
@@ -92,7 +98,7 @@ def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\
     Args:
         items: as gathered.
         captions: "join" makes one text of them, "first" drops the others, "each" makes an item of each, the first of
-            which has the image; all are of one document.
+            which has the files; all are of one document.
         separator: what stands between joined captions.
     """
     result: list[Item] = []
@@ -100,7 +106,7 @@ def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\
         if captions == "each" and len(item.texts) > 1:
             result.append(replace(item, id=f"{item.id}#1", texts=item.texts[:1]))
             for number, text in enumerate(item.texts[1:], start=2):
-                result.append(replace(item, id=f"{item.id}#{number}", texts=(text,), image=None))
+                result.append(replace(item, id=f"{item.id}#{number}", texts=(text,), files={}))
         elif captions == "first":
             result.append(replace(item, texts=item.texts[:1]))
         else:
@@ -116,14 +122,24 @@ def with_texts(gathered: GatheredItems, texts: Mapping[str, str | None]) -> int:
     return len(silent)
 
 
+def nothing_of(kinds: Iterable[str]) -> str:
+    """Say that an item has neither a file of some kinds nor a text.
+
+    >>> nothing_of(["image"]), nothing_of(["image", "audio"])
+    ('has neither an image nor a text', 'has neither an image nor a sound nor a text')
+    """
+    nouns = [media_kind(kind).noun for kind in kinds] or ["an image"]
+    return f"has neither {' nor '.join(nouns)} nor a text"
+
+
 def _kept_columns(table: Table, columns: Columns, dropped: Sequence[str], problems: list[Problem]) -> dict[str, str]:
     """The columns that are kept beside an item's parts, and the names they are kept under."""
     if ALL_COLUMNS in dropped:
         return {}
-    used = {columns.image, columns.split, columns.id, *columns.texts, *dropped}
+    used = {*columns.files.values(), columns.split, columns.id, *columns.texts, *dropped}
     used |= {columns.label} if columns.label_levels is None else set()
     titles = [name for name in columns.texts if len(columns.texts) > 1 and _is_short(table, name)]
-    addresses = [] if columns.image is None or not _holds_addresses(table, columns.image) else [columns.image]
+    addresses = [name for name in columns.files.values() if _holds_addresses(table, name)]
     kept: dict[str, str] = {}
     for name in table.columns:
         if (name in used and name not in titles and name not in addresses) or name in dropped:
@@ -141,35 +157,36 @@ def _is_short(table: Table, name: str) -> bool:
 
 
 def _holds_addresses(table: Table, name: str) -> bool:
-    return any(is_address(image) for row in table.rows[:1000] for image in image_names(row.cells.get(name)))
+    return any(is_address(image) for row in table.rows[:1000] for image in file_names(row.cells.get(name)))
 
 
 def _item(
-    row: Row, columns: Columns, kept: Mapping[str, str], finder: ImageFinder | None, where: str
+    row: Row, columns: Columns, kept: Mapping[str, str], finder: FileFinder | None, where: str
 ) -> tuple[Item, int]:
-    """The item of a row, and how many more images the row names."""
-    names = image_names(row.cells.get(columns.image or ""))
-    image = _text(_first_there(names, finder))
+    """The item of a row, and how many more files the row names."""
+    named = {kind: file_names(row.cells.get(column)) for kind, column in columns.files.items()}
+    first = {kind: _text(_first_there(names, kind, finder)) for kind, names in named.items()}
+    files = {kind: name for kind, name in first.items() if name is not None}
     given = _text(row.cells.get(columns.id or ""))
-    name = given or image or f"row-{row.number}"
+    name = given or next(iter(files.values()), None) or f"row-{row.number}"
     item = Item(
         id=name,
         document=name,
         where=where,
-        image=image,
+        files=files,
         texts=_texts([row.cells.get(column) for column in columns.texts]),
         label=_label(row.cells.get(columns.label or ""), columns.label_levels),
         split=_text(row.cells.get(columns.split or "")),
         metadata={to: _kept(row.cells.get(column)) for column, to in kept.items()},
     )
-    return item, max(0, len(names) - 1)
+    return item, sum(max(0, len(names) - 1) for names in named.values())
 
 
-def _first_there(names: Sequence[str], finder: ImageFinder | None) -> str | None:
+def _first_there(names: Sequence[str], kind: str, finder: FileFinder | None) -> str | None:
     if finder is not None and len(names) > 1:
         for name in names:
             try:
-                finder.find(name)
+                finder.find(name, kind)
             except RefusedNameError:
                 continue
             return name
@@ -179,17 +196,19 @@ def _first_there(names: Sequence[str], finder: ImageFinder | None) -> str | None
 def _merge(gathered: GatheredItems, item: Item) -> None:
     """Add a row's captions to the item that is there."""
     first = gathered.items[item.id]
-    if item.image is not None and first.image is not None and item.image != first.image:
-        reason = f"has the id '{item.id}' of {first.where} but another image"
-        gathered.problems.append(Problem("row", item.where, reason))
-        return
+    for kind, name in item.files.items():
+        if first.files.get(kind, name) != name:
+            noun = media_kind(kind).noun.partition(" ")[2]
+            reason = f"has the id '{item.id}' of {first.where} but another {noun}"
+            gathered.problems.append(Problem("row", item.where, reason))
+            return
     for part in ("label", "split"):
         if getattr(item, part) not in (None, getattr(first, part)) and getattr(first, part) is not None:
             reason = f"gives '{item.id}' the {part} '{getattr(item, part)}'; that of {first.where} is kept"
             gathered.problems.append(Problem("note", item.where, reason))
     gathered.items[item.id] = replace(
         first,
-        image=first.image or item.image,
+        files={**item.files, **first.files},
         texts=(*first.texts, *(text for text in item.texts if text not in first.texts)),
         label=item.label if first.label is None else first.label,
         split=first.split or item.split,

@@ -9,12 +9,16 @@ from typing import Any, Literal
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.features import DEFAULT_FEATURES, check_available
+from diptych.media import MediaLimits, media_kind
 
 Captions = Literal["join", "first", "each"]
 OnBroken = Literal["skip", "fatal"]
 
 _BYTES_AN_ITEM = 24_000
-"""Rows of both modalities, kept in the work folder and in the dataset at the same time."""
+"""Rows of all modalities, kept in the work folder and in the dataset at the same time."""
+
+_ALWAYS = ("image", "text")
+"""What is checked for before anything is read: nearly every ingest has both."""
 
 _LEAST_ROOM = 50 * 2**20
 
@@ -50,12 +54,13 @@ class IngestOptions:
     """What to read and what to make of it.
 
     Attributes:
-        pairs: a CSV, TSV, JSON, JSON lines or Parquet table, or a folder or an archive of images, with or without one.
+        pairs: a CSV, TSV, JSON, JSON lines or Parquet table, or a folder or an archive of files, with or without one.
         out: the dataset's folder.
-        images: the folder, tar or zip with the images; None for the table's own folder or an archive beside it.
-        features: the features of images and of texts as a user writes them; several are put side by side with "+".
-        columns: which column holds the "image", "text" (or several), "label", "split" or "id", where it is not to be
-            guessed; "-" for none.
+        images: the folder, tar or zip with the images and sounds; None for the table's own folder or an archive
+            beside it.
+        features: the features of images, sounds and texts as a user writes them; several are put side by side with "+".
+        columns: which column holds the "image", "audio", "text" (or several), "label", "split" or "id", where it is not
+            to be guessed; "-" for none.
         drop_columns: other columns that are not kept as metadata; "all" for every one.
         captions: what to do with several captions of one item: "join", "first" or "each".
         label_separator: what stands between several labels in one cell.
@@ -67,8 +72,9 @@ class IngestOptions:
         seed: of all that is drawn.
         fit_images: how many training images features learn from at most; the sample is drawn.
         max_pixels: of one image.
-        max_bytes: of one image's file.
-        on_broken: whether a broken image is skipped or ends the work.
+        max_bytes: of one file.
+        max_seconds: of one sound.
+        on_broken: whether a broken file is skipped or ends the work.
         overwrite: whether a dataset that is there may be replaced.
         reuse: whether rows that earlier ingests extracted of the same content are taken from the cache.
         about: what else `dataset.json` is to say of the source, such as a citation.
@@ -91,10 +97,16 @@ class IngestOptions:
     fit_images: int = 2000
     max_pixels: int = 100_000_000
     max_bytes: int = 200 * 2**20
+    max_seconds: float = 600.0
     on_broken: OnBroken = "skip"
     overwrite: bool = False
     reuse: bool = True
     about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> MediaLimits:
+        """To one file."""
+        return MediaLimits(self.max_bytes, self.max_pixels, self.max_seconds)
 
 
 def check_options(options: IngestOptions) -> None:
@@ -105,15 +117,32 @@ def check_options(options: IngestOptions) -> None:
         DataError: when the dataset's folder cannot be made.
     """
     if options.pipeline is None:
-        for media_type, written in options.features.items():
-            if written != DEFAULT_FEATURES.get(media_type) or media_type != "audio":
-                check_available(media_type, written)
-    for name in ("fit_images", "max_pixels", "max_bytes"):
-        if getattr(options, name) < 1:
+        chosen = {name for name, written in options.features.items() if written != DEFAULT_FEATURES.get(name)}
+        check_features(options, [name for name in options.features if name in {*_ALWAYS, *chosen}])
+    for name in ("fit_images", "max_pixels", "max_bytes", "max_seconds"):
+        if not getattr(options, name) >= 1:
             raise ConfigError(f"{name} is {getattr(options, name)}; it must be at least 1.")
     place = _nearest(options.out)
     if not place.is_dir() or not os.access(place, os.W_OK):
         raise DataError(f"{options.out} cannot be made, since {place} cannot be written to; choose another folder.")
+
+
+def check_features(options: IngestOptions, media_types: Sequence[str]) -> None:
+    """Refuse features of some media types whose packages are missing.
+
+    Raises:
+        ConfigError: naming the package, how to install it, and how to do without.
+    """
+    for media_type in media_types:
+        if media_type not in options.features:
+            continue
+        try:
+            check_available(media_type, options.features[media_type])
+        except ConfigError as error:
+            if media_type in _ALWAYS:
+                raise
+            plural = media_kind(media_type).plural
+            raise ConfigError(f"{error} Or leave {plural} out with --{media_type}-column -.") from None
 
 
 def check_disk_space(out: Path, items: int) -> None:

@@ -1,6 +1,6 @@
-"""The plan of an ingest: every item with its split and where its image lies, before any image is read."""
+"""The plan of an ingest: every item with its split and where its files lie, before any of them is read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,28 @@ from diptych.data.splits import split_named, stratified_split
 from diptych.data.tables import Problem
 from diptych.data.writing import check_target
 from diptych.ingest.columns import Columns, ColumnUse
-from diptych.ingest.image_finder import ImageFinder, OnTheWebError
+from diptych.ingest.file_finder import FileFinder, OnTheWebError
 from diptych.ingest.inputs import Input, read_input
 from diptych.ingest.items import GatheredItems, Item, caption_items
-from diptych.ingest.options import IngestOptions, SplitShares, check_disk_space, check_options
-from diptych.media import Place, RefusedNameError, open_source
+from diptych.ingest.options import IngestOptions, SplitShares, check_disk_space, check_features, check_options
+from diptych.media import KINDS, MediaKind, Place, RefusedNameError, media_kind, open_source
 
 _NO_LABEL = ("-1", "-1.0")
+
+
+@dataclass(frozen=True)
+class KindFiles:
+    """The files of one kind of media.
+
+    Attributes:
+        places: the files to read, each once, in the order in which they are read.
+        of_item: for each item the number of its file, -1 for none.
+        on_the_web: how many items name an address whose file is not here.
+    """
+
+    places: Sequence[Place]
+    of_item: Integers
+    on_the_web: int = 0
 
 
 @dataclass(frozen=True)
@@ -36,13 +51,11 @@ class Plan:
         splits: the split of each.
         labels: the class names of each.
         classes: all class names, in order.
-        source_path: where the images lie.
+        source_path: where the files lie.
         source_kind: "folder", "tar" or "zip".
         source_stamp: changes when an archive does.
-        places: the images to read, each once, in the order in which they are read.
-        place_of_item: for each item the number of its image, -1 for none.
+        files: what there is to read, by kind of media; kinds that no item names are left out.
         problems: what is already known to be wrong.
-        on_the_web: how many images are addresses whose files are not here.
     """
 
     options: IngestOptions
@@ -57,31 +70,37 @@ class Plan:
     source_path: Path
     source_kind: str
     source_stamp: str
-    places: Sequence[Place]
-    place_of_item: Integers
+    files: Mapping[str, KindFiles]
     problems: Sequence[Problem]
-    on_the_web: int = 0
 
     @property
     def texts(self) -> list[str]:
         """The texts there are, in item order."""
         return [item.texts[0] for item in self.items if item.texts]
 
+    def place(self, kind: str, item: int) -> Place | None:
+        """Where an item's file of a kind lies; None if it has none, or the file is missing."""
+        files = self.files.get(kind)
+        number = -1 if files is None else int(files.of_item[item])
+        return None if files is None or number < 0 else files.places[number]
+
 
 def plan_ingest(options: IngestOptions, gathered: GatheredItems | None = None) -> Plan:
-    """Check that the ingest can be done, read the table, decide splits and find every image.
+    """Check that the ingest can be done, read the table, decide splits and find every file.
 
     Args:
         options: what to read and what to make of it.
         gathered: items that were read already, instead of those of `options.pairs`.
 
     Raises:
-        DataError: when nothing can be read, none of the images is found, or there is no room for the dataset.
+        DataError: when nothing can be read, none of the files of a kind is found, or there is no room for the dataset.
         ConfigError: when an option makes no sense, or a feature's package is not installed.
     """
     check_target(options.out, overwrite=options.overwrite)
     check_options(options)
     plan = make_plan(options, gathered)
+    if options.pipeline is None:
+        check_features(options, [kind for kind, files in plan.files.items() if files.places])
     check_disk_space(options.out, len(plan.items))
     return plan
 
@@ -92,7 +111,7 @@ def make_plan(options: IngestOptions, gathered: GatheredItems | None = None) -> 
         found = read_input(options)
     else:
         root = options.images or options.pairs.parent
-        found = Input("table", gathered, ImageFinder(open_source(root)), rows=len(gathered.items))
+        found = Input("table", gathered, FileFinder(open_source(root)), rows=len(gathered.items))
     with found.finder.source:
         return _plan(options, found)
 
@@ -102,18 +121,23 @@ def _plan(options: IngestOptions, found: Input) -> Plan:
     items = caption_items(gathered.items.values(), options.captions)
     if not items:
         why = f" ({gathered.problems[0]})" if gathered.problems else ""
-        raise DataError(f"{options.pairs} gives no item{why}; give items an image or a text.")
+        raise DataError(f"{options.pairs} gives no item{why}; give items an image, a sound or a text.")
     problems = list(gathered.problems)
     labels = _labels(options, items, problems)
     splits = assign_splits(items, labels.names, options.split_shares, options.seed)
-    places, place_of_item, refused, on_the_web = _locate(items, found.finder)
+    kinds = [kind for kind in KINDS if any(kind in item.files for item in items)]
+    files: dict[str, KindFiles] = {}
+    refused: list[Problem] = []
+    for kind in kinds:
+        files[kind], problems_of_kind = _locate(items, kind, found.finder)
+        _check_found(files[kind], problems_of_kind, items, media_kind(kind), source.path)
+        refused += problems_of_kind
     refused += [Problem("note", name, f"{reason}; passed over") for name, reason in source.refused()]
-    wanted = sum(item.image is not None for item in items)
-    if wanted and not places and on_the_web < wanted:
-        raise DataError(f"none of the {wanted} images is in {source.path}; the first, {refused[0]}. Is --images right?")
-    if not places and not any(item.texts for item in items):
+    if not any(len(each.places) for each in files.values()) and not any(item.texts for item in items):
+        plural, count = media_kind(kinds[0]).plural, files[kinds[0]].on_the_web
         raise DataError(
-            f"all {wanted} images are addresses on the web; download them into a folder first, and pass it as --images."
+            f"all {count} {plural} are addresses on the web; download them into a folder first, and pass it as "
+            "--images."
         )
     if len(labels.classes) == 1:
         labelled = sum(bool(names) for names in labels.names)
@@ -132,10 +156,8 @@ def _plan(options: IngestOptions, found: Input) -> Plan:
         source_path=source.path.resolve(),
         source_kind=source.kind,
         source_stamp=source.stamp(),
-        places=places,
-        place_of_item=place_of_item,
+        files=files,
         problems=[*problems, *refused],
-        on_the_web=on_the_web,
     )
 
 
@@ -150,28 +172,37 @@ def _labels(options: IngestOptions, items: Sequence[Item], problems: list[Proble
     return read_labels(cells, options.pairs.name, separator=options.label_separator, missing=missing)
 
 
-def _locate(items: Sequence[Item], finder: ImageFinder) -> tuple[list[Place], Integers, list[Problem], int]:
-    """Locate every image once, however many items name it."""
+def _check_found(
+    files: KindFiles, refused: Sequence[Problem], items: Sequence[Item], kind: MediaKind, root: Path
+) -> None:
+    """Refuse a source that holds none of the files of a kind, unless these are all on the web."""
+    wanted = sum(kind.name in item.files for item in items)
+    if not files.places and files.on_the_web < wanted:
+        raise DataError(f"none of the {wanted} {kind.plural} is in {root}; the first, {refused[0]}. Is --images right?")
+
+
+def _locate(items: Sequence[Item], kind: str, finder: FileFinder) -> tuple[KindFiles, list[Problem]]:
+    """Locate every file of a kind once, however many items name it."""
     found: dict[str, Place] = {}
     name_of_item: list[str | None] = []
     problems: list[Problem] = []
     on_the_web = 0
     for item in items:
         name_of_item.append(None)
-        if item.image is None:
+        if kind not in item.files:
             continue
         try:
-            place = finder.find(item.image)
+            place = finder.find(item.files[kind], kind)
         except RefusedNameError as reason:
             on_the_web += isinstance(reason, OnTheWebError)
-            problems.append(Problem("picture", item.image, str(reason)))
+            problems.append(Problem("picture", item.files[kind], str(reason)))
             continue
         found[place.name] = place
         name_of_item[-1] = place.name
     places = finder.source.in_order(list(found.values()))
     number = {place.name: position for position, place in enumerate(places)}
     numbers = np.array([-1 if name is None else number[name] for name in name_of_item], dtype=np.int64)
-    return places, numbers, problems, on_the_web
+    return KindFiles(places, numbers, on_the_web), problems
 
 
 def assign_splits(

@@ -143,7 +143,7 @@ def _rsicd_items(folder: Path) -> tuple[Path, GatheredItems]:
             continue
         cells = {"image": prefix + name, "id": name, "text": entry.get("sentences"), "split": entry.get("split")}
         rows.append(Row(number, cells | {"label": label}))
-    columns = Columns(image="image", text="text", label="label", split="split", id="id")
+    columns = Columns({"image": "image"}, text="text", label="label", split="split", id="id")
     gathered = gather_items(Table(CAPTIONS, tuple(columns.to_json()), rows), columns)
     gathered.problems[:0] = problems
     return images, gathered
@@ -219,7 +219,7 @@ def read_wikipedia_raw(
     ):
         read = _article(folder / TEXTS / f"{text}.xml", gathered.problems)
         texts = () if read is None else (read,)
-        gathered.items[number] = Item(number, number, number, prefix + name, texts, label, part)
+        gathered.items[number] = Item(number, number, number, {"image": prefix + name}, texts, label, part)
     if not any(item.texts for item in gathered.items.values()):
         raise DataError(f"{folder / TEXTS} holds none of the {len(lists.ids)} texts that are listed; {_WIKIPEDIA}")
     about = {"release": "wikipedia-raw", "split": lists.split_note, "citation": WIKIPEDIA_CITATION}

@@ -25,10 +25,14 @@ from diptych.data.dataset_files import hash_records
 from diptych.data.modality import Kind
 from diptych.features import Block, Extractor, FittedModality
 from diptych.features.contract import ComposedExtractor, width
+from diptych.media import media_kind
 
 LIMIT_VARIABLE = "DIPTYCH_ROW_CACHE_GB"
 _DEFAULT_GB = 4.0
-_LIBRARIES = ("pillow", "opencv-python-headless", "PyWavelets", "resvg-py", "onnxruntime", "torch", "tokenizers")
+_LIBRARIES = (
+    *("pillow", "opencv-python-headless", "PyWavelets", "resvg-py", "soundfile", "onnxruntime", "torch"),
+    "tokenizers",
+)
 _WAIT_S = 20.0
 
 
@@ -238,7 +242,7 @@ class _Computed:
 class CachedExtractor:
     """One modality's fitted feature extractor whose parts take known rows from the cache.
 
-    The rows of every part that describes images are kept; of those that describe texts only encoders' are, since
+    The rows of every part that describes files are kept; of those that describe texts only encoders' are, since
     counting words costs less than looking them up, and what a vocabulary learned changes with every new text.
 
     Attributes:
@@ -274,6 +278,6 @@ class CachedExtractor:
         if extractor.kind != "dense" or (media_type == "text" and not getattr(extractor, "encodes", False)):
             self._computes = True
             return _Computed(extractor)
-        modules = ("diptych.media.decoding",) if media_type == "image" else ()
+        modules = () if media_type == "text" else (media_kind(media_type).reader,)
         self._caches.append(cache_of(extractor, folder, *modules))
         return _FromCache(extractor, self._caches[-1])

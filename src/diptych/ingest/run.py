@@ -22,11 +22,12 @@ from diptych.features import Pipeline, load_pipeline, save_pipeline
 from diptych.features.contract import width
 from diptych.ingest.describe import stacked
 from diptych.ingest.extract import Units, extract, find_pipeline, fit_features, units_of
-from diptych.ingest.items import GatheredItems
+from diptych.ingest.items import GatheredItems, nothing_of
 from diptych.ingest.options import IngestOptions
 from diptych.ingest.plan import Plan, plan_ingest
 from diptych.ingest.work_folder import WorkFolder, read_shard, shard_path, work_folder
 from diptych.ingest.workers import same_libraries
+from diptych.media import media_column
 
 REPORT_FILE = "ingest-report.json"
 
@@ -89,7 +90,7 @@ def ingest(
     progress: Progress = silent,
     planned: Callable[[Plan], None] = lambda plan: None,
 ) -> Ingested:
-    """Make a dataset of images and texts.
+    """Make a dataset of images, sounds and texts.
 
     The features are fitted on training items alone, then extracted for all. What is done is kept in a folder beside
     the target until the dataset is whole; the same call goes on from there, and its result is the same to the byte,
@@ -143,10 +144,10 @@ def _assemble(
     kept = np.logical_or.reduce([outcome.present for outcome in outcomes])
     if not kept.any():
         first = next(problem for outcome in outcomes for problem in outcome.problems)
-        raise DataError(f"no item has an image or a text that can be used; the first problem: {first}.")
+        raise DataError(f"no item has a file or a text that can be used; the first problem: {first}.")
     problems = [*plan.problems, *(problem for outcome in outcomes for problem in outcome.problems)]
     problems += [
-        Problem("row", item.where, "has neither an image nor a text that can be used, and is left out")
+        Problem("row", item.where, f"{nothing_of(plan.files)} that can be used, and is left out")
         for item, keep in zip(plan.items, kept, strict=True)
         if not keep
     ]
@@ -200,7 +201,7 @@ def _outcome(plan: Plan, units: Units, work: WorkFolder) -> _Outcome:
         usable[at : at + len(task.units)] = shard.present
         at += len(task.units)
         for unit, reason in zip(task.units, shard.reasons, strict=True):
-            if reason and units.media_type == "image":
+            if reason and units.media_type != "text":
                 problems.append(Problem("picture", unit.name, reason))
             elif reason:
                 problems.append(Problem("text", f"the text '{unit[:40]}'", reason))
@@ -247,32 +248,37 @@ def _counts(outcome: _Outcome, wanted: Integers, work: WorkFolder) -> Features:
 
 def _draft(plan: Plan, kept: Integers, present: dict[str, Booleans]) -> Draft:
     """Everything but the rows."""
-    options = plan.options
     items = [plan.items[number] for number in kept]
     labels = [plan.labels[number] for number in kept]
     used = {name for names in labels for name in names}
-    has_image = present.get("image", np.zeros(len(plan.items), dtype=np.bool_))
-    images = [plan.places[plan.place_of_item[n]].name if has_image[n] else None for n in kept]
+    named = {media_column(kind): _names(plan, kind, kept, present.get(kind)) for kind in ("image", *plan.files)}
     others = {
         name: [item.metadata.get(name) for item in items]
         for name in dict.fromkeys(name for item in plan.items for name in item.metadata)
     }
     return Draft(
-        name=options.name or options.out.resolve().name,
+        name=plan.options.name or plan.options.out.resolve().name,
         ids=[item.id for item in items],
         splits=[plan.splits[number] for number in kept],
         labels=[list(names) for names in labels],
         classes=[name for name in plan.classes if name in used],
         modalities={},
         documents=[item.document for item in items],
-        metadata={"media": images, "text": [item.texts[0] if item.texts else None for item in items], **others},
+        metadata={**named, "text": [item.texts[0] if item.texts else None for item in items], **others},
         source=_source(plan),
-        origin=options.pairs.name,
+        origin=plan.options.pairs.name,
     )
 
 
+def _names(plan: Plan, kind: str, kept: Integers, present: Booleans | None) -> list[str | None]:
+    """The name of each item's file of a kind, None where it has none that can be used."""
+    usable = [present is not None and present[number] for number in kept]
+    places = [plan.place(kind, number) if there else None for number, there in zip(kept, usable, strict=True)]
+    return [None if place is None else place.name for place in places]
+
+
 def _source(plan: Plan) -> dict[str, Any]:
-    """Where everything came from, so that images can be shown later."""
+    """Where everything came from, so that images and sounds can be shown later."""
     options = plan.options
     return {
         "importer": "ingest",

@@ -1,4 +1,4 @@
-"""What an ingest makes of a path, before anything is extracted: columns, images, labels, languages."""
+"""What an ingest makes of a path, before anything is extracted: columns, files, labels, languages."""
 
 import re
 from collections import Counter
@@ -7,29 +7,31 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from diptych.data.tables import Problem
 from diptych.ingest.column_content import sample_evenly
 from diptych.ingest.columns import ColumnUse
 from diptych.ingest.names import word_set
 from diptych.ingest.options import IngestOptions
-from diptych.ingest.plan import Plan, make_plan
-from diptych.media import START_BYTES, Place, content_problem, reopen_source
+from diptych.ingest.plan import KindFiles, Plan, make_plan
+from diptych.media import START_BYTES, MediaKind, Place, media_kind, reopen_source
 
 _LOOKED_AT = 2000
 _TEXTS_READ = 1000
 
 
 @dataclass(frozen=True)
-class ImageFacts:
-    """The images of the items.
+class MediaFacts:
+    """The files of one kind of media.
 
     Attributes:
-        named: items that name an image.
-        found: those whose image is there.
-        missing: those whose image is not there, or may not be read.
+        named: items that name one.
+        found: those whose file is there.
+        missing: those whose file is not there, or may not be read.
         on_the_web: of the missing ones, those that are addresses.
-        looked_at: images whose first bytes were read.
-        broken: those of them that are no images by their first bytes; others may turn out broken when decoded.
+        looked_at: files whose first bytes were read.
+        broken: those of them that are none by their first bytes; others may turn out broken when decoded.
         place: the folder or the archive they lie in.
         kind: "folder", "tar" or "zip".
     """
@@ -55,6 +57,7 @@ class Understanding:
         items: documents; several captions of one image are one.
         columns: what every column, or folders and file names, were read as, why, and an example.
         images: how many there are, are missing, are broken.
+        others: the same of every other kind of media that items name, such as "audio".
         with_text: items that have a text.
         languages: texts by language, of a sample.
         labelled: items that have a label.
@@ -70,7 +73,8 @@ class Understanding:
     rows: int
     items: int
     columns: tuple[ColumnUse, ...]
-    images: ImageFacts
+    images: MediaFacts
+    others: dict[str, MediaFacts]
     with_text: int
     languages: dict[str, int]
     labelled: int
@@ -91,7 +95,7 @@ class Understanding:
         found: list[str] = []
         if self.images.on_the_web:
             found.append(f"{self.images.on_the_web:,} images are addresses on the web; download them first.")
-        if not self.images.found:
+        if not self.images.found and not any(facts.found for facts in self.others.values()):
             found.append(
                 "No item has an image: images cannot be searched, nor can a model be fitted across both sides."
             )
@@ -108,8 +112,9 @@ class Understanding:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        images = asdict(self.images) | {"place": str(self.images.place)}
-        shown = asdict(self) | {"path": str(self.path), "images": images, "warnings": self.warnings}
+        images, *others = (asdict(each) | {"place": str(each.place)} for each in (self.images, *self.others.values()))
+        files = {"images": images, "others": dict(zip(self.others, others, strict=True))}
+        shown = asdict(self) | {"path": str(self.path), **files, "warnings": self.warnings}
         return shown | {
             "columns": [asdict(use) for use in self.columns],
             "problems": [asdict(p) for p in self.problems],
@@ -131,7 +136,7 @@ def understand(path: str | Path, options: IngestOptions | None = None) -> Unders
 
 
 def understanding_of(plan: Plan) -> Understanding:
-    """What a plan says, with a look at the first bytes of its images."""
+    """What a plan says, with a look at the first bytes of its files."""
     items = {item.document: number for number, item in reversed(list(enumerate(plan.items)))}
     numbers = sorted(items.values())
     labels = [plan.labels[number] for number in numbers]
@@ -146,7 +151,8 @@ def understanding_of(plan: Plan) -> Understanding:
         rows=plan.rows,
         items=len(numbers),
         columns=tuple(plan.uses),
-        images=_image_facts(plan),
+        images=_facts(plan, "image"),
+        others={kind: _facts(plan, kind) for kind in plan.files if kind != "image"},
         with_text=len(numbers) - len(silent),
         languages=languages_of(sample_evenly(texts, _TEXTS_READ)),
         labelled=sum(map(bool, labels)),
@@ -158,15 +164,16 @@ def understanding_of(plan: Plan) -> Understanding:
     )
 
 
-def _image_facts(plan: Plan) -> ImageFacts:
-    named = sum(item.image is not None for item in plan.items)
-    found = int((plan.place_of_item >= 0).sum())
-    looked_at, broken = _look(plan, sample_evenly(plan.places, _LOOKED_AT))
-    return ImageFacts(
+def _facts(plan: Plan, kind: str) -> MediaFacts:
+    files = plan.files.get(kind, KindFiles((), np.full(len(plan.items), -1, dtype=np.int64)))
+    named = sum(kind in item.files for item in plan.items)
+    found = int((files.of_item >= 0).sum())
+    looked_at, broken = _look(plan, media_kind(kind), sample_evenly(files.places, _LOOKED_AT))
+    return MediaFacts(
         named=named,
         found=found,
         missing=named - found,
-        on_the_web=plan.on_the_web,
+        on_the_web=files.on_the_web,
         looked_at=looked_at,
         broken=broken,
         place=plan.source_path,
@@ -174,8 +181,8 @@ def _image_facts(plan: Plan) -> ImageFacts:
     )
 
 
-def _look(plan: Plan, places: Sequence[Place]) -> tuple[int, int]:
-    """How many images could be looked at, and how many of them are none by their first bytes."""
+def _look(plan: Plan, kind: MediaKind, places: Sequence[Place]) -> tuple[int, int]:
+    """How many files could be looked at, and how many of them are not of their kind by their first bytes."""
     looked_at = broken = 0
     with reopen_source(plan.source_path, plan.source_kind) as source:
         for place in places:
@@ -186,7 +193,7 @@ def _look(plan: Plan, places: Sequence[Place]) -> tuple[int, int]:
             if start is None:
                 break  # a compressed archive, which would have to be read as a whole
             looked_at += 1
-            broken += content_problem(start) is not None
+            broken += kind.content_problem(start) is not None
     return looked_at, broken
 
 

@@ -121,11 +121,12 @@ def inputs_key(plan: Plan, pipeline_fingerprint: str | None) -> str:
     content: dict[str, Any] = {
         "items": [asdict(item) for item in plan.items],
         "splits": list(plan.splits),
-        "source": [plan.source_kind, plan.source_stamp, hash_places(plan.places)],
+        "source": [plan.source_kind, plan.source_stamp],
+        "files": {kind: hash_places(files.places) for kind, files in plan.files.items()},
         "features": dict(options.features),
         "pipeline": pipeline_fingerprint,
         "seed": options.seed,
-        "limits": [options.fit_images, options.max_pixels, options.max_bytes],
+        "limits": [options.fit_images, options.max_pixels, options.max_bytes, options.max_seconds],
         "code": [code_version("diptych.ingest.run"), features_code()],
         "versions": [versions(), library_versions()],
     }

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from diptych._core.cluster import folder_content, write_content
@@ -16,10 +15,10 @@ from diptych._core.errors import DiptychError
 from diptych._core.processes import Executor
 from diptych._core.state import versions
 from diptych.features import Pipeline, check_available, load_pipeline
-from diptych.ingest.describe import Broken, ImageReader, describe
+from diptych.ingest.describe import Broken, FileReader, describe
 from diptych.ingest.row_cache import CachedExtractor, Keyed, content_key, library_versions
 from diptych.ingest.work_folder import Shard, shard_path, write_shard
-from diptych.media import MediaSource, Place, reopen_source
+from diptych.media import MediaLimits, MediaSource, Place, media_kind, reopen_source
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,9 @@ class Setting:
     Attributes:
         pipeline: the folder of the fitted pipeline.
         shards: the folder to write to.
-        source: where the images are.
+        source: where the files are.
         source_kind: what that is.
-        max_pixels: of one image.
-        max_bytes: of one image's file.
+        limits: to one file.
         cache: the folder of rows that were extracted before; None to extract all.
     """
 
@@ -40,14 +38,13 @@ class Setting:
     shards: Path
     source: Path
     source_kind: str
-    max_pixels: int
-    max_bytes: int
+    limits: MediaLimits
     cache: Path | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """One shard to make: its modality, its number, and places of images or texts."""
+    """One shard to make: its modality, its number, and places of files or texts."""
 
     modality: str
     number: int
@@ -66,35 +63,41 @@ class ShardMaker:
         self._pipeline, self._cache = pipeline, cache
         self._extractors: dict[str, CachedExtractor] = {}
 
-    def make(self, task: Task, images: ImageReader) -> tuple[Shard, int]:
-        """Make a shard; returns it, and how many of its units were known already."""
+    def make(self, task: Task, source: MediaSource, limits: MediaLimits) -> tuple[Shard, int]:
+        """Make a shard of files in a source, or of texts; returns it, and how many of its units were known already."""
         extractor = self._extractor(task.modality)
-        is_image = self._is_image(task)
+        files = self._files(task, source, limits)
         known = 0
 
         def keyed(unit: Any) -> Keyed | Broken:  # noqa: ANN401 - a place or a text
             nonlocal known
-            item = images.read_keyed(unit, extractor) if is_image else extractor.keyed(_text_key(unit), lambda: unit)
+            if files is None:
+                item: Keyed | Broken = extractor.keyed(_text_key(unit), lambda: unit)
+            else:
+                item = files.read_keyed(unit, extractor)
             known += isinstance(item, Keyed) and item.value is None
             return item
 
         with threadpool_limits(1):
             return describe(extractor.extractor, task.units, keyed), known
 
-    def is_quick(self, task: Task, images: ImageReader) -> bool:
+    def is_quick(self, task: Task, source: MediaSource, limits: MediaLimits) -> bool:
         """Whether a shard takes less time than starting a process: all is known, or words are merely counted."""
         extractor = self._extractor(task.modality)
-        if not self._is_image(task):
+        files = self._files(task, source, limits)
+        if files is None:
             return not extractor.keeps or all(extractor.knows(_text_key(text)) for text in task.units)
-        return extractor.keeps and all(images.is_known(place, extractor) for place in task.units)
+        return extractor.keeps and all(files.is_known(place, extractor) for place in task.units)
 
     def close(self) -> None:
         """Close the caches."""
         for extractor in self._extractors.values():
             extractor.close()
 
-    def _is_image(self, task: Task) -> bool:
-        return self._pipeline.of(task.modality).media_type == "image"
+    def _files(self, task: Task, source: MediaSource, limits: MediaLimits) -> FileReader | None:
+        """What reads the units of a task; None for texts."""
+        media_type = self._pipeline.of(task.modality).media_type
+        return None if media_type == "text" else FileReader(media_type, source, limits)
 
     def _extractor(self, modality: str) -> CachedExtractor:
         if modality not in self._extractors:
@@ -108,40 +111,39 @@ class Worker:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._source = reopen_source(setting.source, setting.source_kind)
-        self._images = ImageReader(self._source, setting.max_pixels, setting.max_bytes)
         self._maker = ShardMaker(load_pipeline(setting.pipeline), setting.cache)
 
     def __call__(self, task: Task) -> int:
         """Make a shard and write it; returns how many of its units were known already."""
-        shard, known = self._maker.make(task, self._images)
+        shard, known = self._maker.make(task, self._source, self._setting.limits)
         write_shard(shard_path(self._setting.shards, task.modality, task.number), shard)
         return known
 
     def is_quick(self, task: Task) -> bool:
         """See `ShardMaker`."""
-        return self._maker.is_quick(task, self._images)
+        return self._maker.is_quick(task, self._source, self._setting.limits)
 
     def close(self) -> None:
-        """Close the images' source and the caches."""
+        """Close the source and the caches."""
         self._source.close()
         self._maker.close()
 
 
 @dataclass(frozen=True)
 class SentTask:
-    """A shard to make where the files are not: the task, and the bytes of its images or why they cannot be read."""
+    """A shard to make where the files are not: the task, and the bytes of its files or why they cannot be read."""
 
     task: Task
     contents: Mapping[str, bytes | OSError]
 
     @property
     def nbytes(self) -> int:
-        """The size of the images."""
+        """The size of the files."""
         return sum(len(data) for data in self.contents.values() if isinstance(data, bytes))
 
 
 class _SentSource(MediaSource):
-    """The images that came with a task."""
+    """The files that came with a task."""
 
     path, kind = Path(), "sent"
 
@@ -169,12 +171,11 @@ class RemoteWorker:
 
     Args:
         pipeline: the files of the fitted pipeline by name.
-        max_pixels: of one image.
-        max_bytes: of one image's file.
+        limits: to one file.
     """
 
-    def __init__(self, pipeline: Mapping[str, bytes], max_pixels: int, max_bytes: int) -> None:
-        self._limits = max_pixels, max_bytes
+    def __init__(self, pipeline: Mapping[str, bytes], limits: MediaLimits) -> None:
+        self._limits = limits
         with TemporaryDirectory() as folder:
             write_content(pipeline, Path(folder))
             opened = load_pipeline(folder)
@@ -183,7 +184,7 @@ class RemoteWorker:
 
     def __call__(self, sent: SentTask) -> tuple[Shard, int]:
         """Make a shard; returns it, and how many of its units were known already."""
-        return self._maker.make(sent.task, ImageReader(_SentSource(sent.contents), *self._limits))
+        return self._maker.make(sent.task, _SentSource(sent.contents), self._limits)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -195,11 +196,11 @@ def check_usable(pipeline: Pipeline) -> None:
     Raises:
         DiptychError: naming what is missing.
     """
-    samples: dict[str, Any] = {"image": np.zeros((64, 64, 3), dtype=np.uint8), "text": "a text"}
     for part in pipeline.modalities.values():
         check_available(part.media_type, part.features)
         try:
-            part.extractor([samples[part.media_type]])
+            text = part.media_type == "text"
+            part.extractor(["a text" if text else media_kind(part.media_type).load().blank()])
         except DiptychError:
             raise
         except Exception:
@@ -242,17 +243,17 @@ def run_tasks(tasks: Iterable[Task], setting: Setting, executor: Executor | None
 
 
 def _sent_away(tasks: Sequence[Task], setting: Setting, executor: Executor) -> Iterator[tuple[Task, int]]:
-    """Make shards where the files are not: images are read here and sent, and the shards are written here."""
-    start = partial(RemoteWorker, folder_content(setting.pipeline), setting.max_pixels, setting.max_bytes)
+    """Make shards where the files are not: files are read here and sent, and the shards are written here."""
+    start = partial(RemoteWorker, folder_content(setting.pipeline), setting.limits)
     with reopen_source(setting.source, setting.source_kind) as source:
-        sent = (SentTask(task, _contents(task, source, setting.max_bytes)) for task in tasks)
+        sent = (SentTask(task, _contents(task, source, setting.limits.max_bytes)) for task in tasks)
         for done, (shard, known) in executor.run(start, sent):
             write_shard(shard_path(setting.shards, done.task.modality, done.task.number), shard)
             yield done.task, known
 
 
 def _contents(task: Task, source: MediaSource, max_bytes: int) -> dict[str, bytes | OSError]:
-    """The bytes of a task's images; those that are too large stay here, as nobody reads them."""
+    """The bytes of a task's files; those that are too large stay here, as nobody reads them."""
     found: dict[str, bytes | OSError] = {}
     for place in (unit for unit in task.units if isinstance(unit, Place) and unit.size <= max_bytes):
         try:

@@ -23,6 +23,7 @@ from diptych.media.kinds import (
     is_media_name,
     kind_of_content,
     kind_of_name,
+    media_column,
     media_kind,
     read_raw,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "is_unsupported_name",
     "kind_of_content",
     "kind_of_name",
+    "media_column",
     "media_kind",
     "open_source",
     "read_raw",

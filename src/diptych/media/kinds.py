@@ -218,6 +218,15 @@ def media_kind(name: str) -> MediaKind:
     return KINDS[name]
 
 
+def media_column(kind: str) -> str:
+    """Return the column of a dataset that names the files of a kind.
+
+    >>> media_column("image"), media_column("audio")
+    ('media', 'media_audio')
+    """
+    return "media" if kind == "image" else f"media_{kind}"
+
+
 def kind_of_name(name: str) -> str | None:
     """Return the kind of a file that can be decoded, by its name's end; None where it is of none."""
     return next((kind.name for kind in KINDS.values() if kind.has_name(name)), None)

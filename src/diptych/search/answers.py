@@ -12,7 +12,7 @@ from diptych.index import Hits
 from diptych.index.words import matched_words
 from diptych.search.documents import DocumentPages, Page
 from diptych.search.entries import MetadataKeys, document_of
-from diptych.search.hits import Answer, Hit, Why, public
+from diptych.search.hits import AUDIO, Answer, Hit, Why, public
 from diptych.search.listing import Lister
 from diptych.search.probability.calibration import Calibration
 from diptych.search.query import Direction, Mode, Query, directions
@@ -219,7 +219,7 @@ class SidePages:
 
     def _why(self, modality: str, score: float, about: dict[str, Any], direction: Direction) -> Why:
         if modality != self.text_modality:
-            return Why(image=score, side="image")
+            return Why(audio=score, side="audio") if modality == AUDIO else Why(image=score, side="image")
         words = matched_words(direction.words, str(about.get("text", ""))) if direction.words else ()
         return Why(words, text=score, side="text")
 

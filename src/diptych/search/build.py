@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +19,7 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
 from diptych.index import EmbedderId, Identity, Index
 from diptych.index.registry import EngineLocation
+from diptych.media import KINDS
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.parallel import embed_blocks_by
 from diptych.methods.purposes import Purpose
@@ -28,7 +29,7 @@ from diptych.search.handover import take_over_changes
 from diptych.search.index_folder import CALIBRATION_FILE, MEDIA_FOLDER, MODEL_FOLDER, WorkFolder, work_folder
 from diptych.search.index_folder import FILE as DESCRIPTION_FILE
 from diptych.search.listing import Lister
-from diptych.search.media_store import ImageImporter, MediaStore, image_importer
+from diptych.search.media_store import MediaStore, media_importer
 from diptych.search.probability.calibration import Calibration, write_calibration
 from diptych.search.probability.calibrator import calibrate
 from diptych.search.probability.rank_learning import DocumentLearner
@@ -38,6 +39,8 @@ from diptych.search.texts import FOLDER as TEXTS_FOLDER
 from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, plan_texts
 
 _BLOCK = 1_024
+_Take = Callable[[Sequence[str], Sequence[str | None]], dict[str, str]]
+"""Stores the files of entries by their ids and names; returns hashes by id."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Built:
     Attributes:
         entries: how many of each modality are in the index.
         without_direction: how many items had the zero vector, which cannot be found, and were left out.
-        images: how many have an image to show.
+        images: how many have an image or a sound to show.
         calibration: how cosines become probabilities.
         resumed: whether earlier work was taken up.
         seconds: what it took.
@@ -184,33 +187,37 @@ class _Build:
         """Bring in all modalities, block by block."""
         store = MediaStore(self.work.path / MEDIA_FOLDER, create=True)
         try:
-            with image_importer(self.dataset, store, keep_originals=self.keep_originals) as importer:
+            with media_importer(self.dataset, store, keep_originals=self.keep_originals) as importer:
                 for modality in self.model.modalities:
-                    shown = self.thumbnails and media_type_of(self.model, modality) == "image"
-                    self._add(modality, importer if shown else None)
+                    kind = media_type_of(self.model, modality)
+                    take = None
+                    if self.thumbnails and importer is not None and kind is not None and kind in KINDS:
+                        take = partial(importer.take, kind=kind)
+                    self._add(modality, take)
             self.images = store.count()
         finally:
             store.close()
 
-    def _add(self, modality: str, importer: ImageImporter | None) -> None:
+    def _add(self, modality: str, take: _Take | None) -> None:
         everything = self.dataset.everything.having(modality)
         start, total = self.work.done(modality), len(everything)
         rest = everything.take(np.arange(start, total))
         began = time.perf_counter()
         embeddings = self.embed(modality, rest.blocks(modality, _BLOCK))
         for part, block in zip(_parts(rest), embeddings, strict=True):
-            self._add_block(modality, part, block, importer)
+            self._add_block(modality, part, block, take)
             start += len(part)
             self.work.mark(modality, start)
             rate = (start - total + len(rest)) / (time.perf_counter() - began)
             self.progress(f"indexing {modality}", start, total, {"per second": rate})
 
-    def _add_block(self, modality: str, part: Partition, embeddings: Any, importer: ImageImporter | None) -> None:  # noqa: ANN401
+    def _add_block(self, modality: str, part: Partition, embeddings: Any, take: _Take | None) -> None:  # noqa: ANN401
         usable = self.spaces.complete(embeddings)
         kept, rows = part.take(usable), embeddings[usable]
         ids = [entry_id(modality, str(item)) for item in kept.ids]
         metadata = list(describe_items(self.dataset, kept.index))
-        hashes = importer.take(ids, media_names(self.dataset, kept.index)) if importer is not None else {}
+        kind = media_type_of(self.model, modality) or ""
+        hashes = take(ids, media_names(self.dataset, kept.index, kind)) if take is not None else {}
         for id, known in zip(ids, metadata, strict=True):
             if id in hashes:
                 known["media"] = hashes[id]

@@ -22,14 +22,15 @@ from diptych.index import Condition, Index, parse
 from diptych.index.filters import And, Comparison, In, Key, Like, Missing, Not, Or
 from diptych.index.filters.conditions import COLUMNS
 from diptych.index.registry import EngineLocation
+from diptych.media import KINDS, media_column
 from diptych.search.index_folder import Description
 
 _ATTRIBUTIONS = ("ATTRIBUTION.md", "ATTRIBUTION.txt")
 _LONGEST_ATTRIBUTION = 20_000
 _EXAMPLES = 8
 _EXAMPLE_LENGTH = 70
-RESERVED = ("media", "has_media")
-"""Keys that say which image is shown, and are never taken from outside."""
+RESERVED = (*map(media_column, KINDS), "has_media")
+"""Keys that say which file is shown, and are never taken from outside."""
 _TAKEN = ("id", "modality", "item", "document", "split", "label", *RESERVED)
 _LONGEST_TEXT = 20_000
 _FIRST_OF_SEVERAL = "#1"
@@ -82,11 +83,12 @@ def metadata_keys(dataset: Dataset) -> list[str]:
     return [*("item", "document", "split", "label"), *_free(dataset)]
 
 
-def media_names(dataset: Dataset, index: Integers) -> Sequence[str | None]:
-    """The name of each item's image in the source, None where there is none."""
-    if "media" not in dataset.metadata_columns:
+def media_names(dataset: Dataset, index: Integers, kind: str = "image") -> Sequence[str | None]:
+    """The name of each item's file of a kind of media in the source, None where there is none."""
+    column = media_column(kind)
+    if column not in dataset.metadata_columns:
         return [None] * len(index)
-    names: list[str | None] = dataset.items.take(index).column("media").to_pylist()
+    names: list[str | None] = dataset.items.take(index).column(column).to_pylist()
     return names
 
 
@@ -190,7 +192,7 @@ class MetadataKeys:
         if known == set(COLUMNS):
             some = self._index.get(self._index.list_ids(limit=_SOME))
             known |= {key for item in some if item is not None for key in item.metadata}
-        return known - {"media"}
+        return known - set(RESERVED)
 
 
 def _names(condition: Condition) -> set[str]:
@@ -242,7 +244,7 @@ def _count_documents(dataset: Dataset, parts: Iterable[Partition]) -> int:
 
 
 def _sources(dataset: Dataset, index_folder: Path) -> list[dict[str, str]]:
-    """Where the images lie, as seen from the index's folder."""
+    """Where the files lie, as seen from the index's folder."""
     if dataset.source.get("importer") != "ingest":
         return []
     there = (dataset.path / str(dataset.source["images"])).resolve()

@@ -11,7 +11,7 @@ from diptych._core.errors import DiptychError
 from diptych._core.files import interpreting
 from diptych.index import EmbedderId
 from diptych.index.registry import EngineLocation
-from diptych.media import THUMBNAIL_TYPE, content_type
+from diptych.media import content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
 from diptych.search.browse.catalogue import Catalogue
@@ -27,7 +27,7 @@ from diptych.search.index_folder import (
 )
 from diptych.search.index_folder import FILE as DESCRIPTION
 from diptych.search.listing import Lister
-from diptych.search.media_store import MediaStore, Originals, StoredImage
+from diptych.search.media_store import MediaStore, Originals, StoredFile
 from diptych.search.probability.calibration import read_calibration
 from diptych.search.query import MODES, SORTS
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
@@ -134,6 +134,7 @@ class Generation:
             "dimension": self.index.identity.dimension,
             "engine": known.engine,
             "takes": sorted(self.raw.media()),
+            "media_types": {name: kind for kind, names in self.raw.media().items() for name in names},
             "purposes": [*self.spaces.purposes],
             **self.calibration.summary(),
             "attribution": known.attribution,
@@ -141,18 +142,19 @@ class Generation:
         }
 
     def thumbnail(self, id: str) -> bytes | None:
-        """A small WebP of an entry's image; None if the entry is not in the index or has none."""
+        """A small image of an entry's image or sound; None if the entry is not in the index or has none."""
         hash = self._image_of(id)
         return None if hash is None else self.store.thumbnail(id, hash)
 
     def original(self, id: str) -> tuple[bytes, str] | None:
-        """An entry's image as it was indexed, else its thumbnail, and the media type; None if it has none."""
+        """An entry's file as it was indexed, else its thumbnail, and the media type; None if it has none."""
         hash = self._image_of(id)
         stored = None if hash is None else self.store.get(id, hash)
         if stored is None:
             return None
         data = self._original(stored)
-        return (stored.thumbnail, THUMBNAIL_TYPE) if data is None else (data, content_type(data))
+        shown = stored.thumbnail if data is None else data
+        return shown, content_type(shown)
 
     def check(self, where: str | None) -> None:
         """Refuse a condition on a key that no entry has."""
@@ -206,7 +208,7 @@ class Generation:
         item = self.index.get([id])[0]
         return None if item is None else item.metadata.get("media")
 
-    def _original(self, stored: StoredImage) -> bytes | None:
+    def _original(self, stored: StoredFile) -> bytes | None:
         if stored.original is not None or stored.source is None or stored.name is None:
             return stored.original
         return self._originals.read(stored.source, stored.name, stored.hash)

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError
 from diptych._core.progress import Progress
@@ -78,6 +78,11 @@ class _Taker:
     taken: int = 0
     _last: int = 0
 
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        """The media type of each modality."""
+        return {name: kind for kind, names in self.new.raw.media().items() for name in names}
+
     def open_changes(self) -> list[Change]:
         """What is still to be taken over."""
         return self.former.store.changes(self._last)
@@ -117,7 +122,7 @@ class _Taker:
     def _item(self, change: Change, item: Item) -> NewItem | None:
         """The entry as it was given; None for one of the dataset, whose change was listed and then not made."""
         metadata = {key: value for key, value in item.metadata.items() if key != "media"}
-        kind: Literal["text", "image"] = "image" if "media" in item.metadata else "text"
+        kind = self._kinds.get(item.modality, "image") if "media" in item.metadata else "text"
         if kind == "text":
             return NewItem(item.id, kind, change.text or str(metadata.get("text", "")), metadata)
         stored = self.former.store.get(item.id, item.metadata["media"])

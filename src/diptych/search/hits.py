@@ -9,11 +9,13 @@ import numpy as np
 from diptych.index import Index, Item
 from diptych.index.filters import In, Key
 from diptych.index.words import matched_words
+from diptych.media import KINDS
 from diptych.search.entries import document_of, entry_id, likely_entries
 from diptych.search.listing import EVIDENCE, TEXT, WORDS, Lister
 from diptych.search.query import Direction, EvidenceSide
 from diptych.search.ranking import Ranked
 
+AUDIO = "audio"
 _NO_MEDIA = object()
 _MOST_ENTRIES = 10_000
 
@@ -25,6 +27,7 @@ class Why:
     Attributes:
         words: the typed words that stand in its text, as typed.
         image: the cosine of the query with its image (the best of several); None if it has none or was not compared.
+        audio: the cosine of the query with its sound, likewise.
         text: the cosine of the query with its text; None if it has none or was not compared.
         bm25: how well the typed words match its text, between 0 and 1; None if no word does.
         side: what contributed most; None where nothing was asked, as for an item fetched by its id.
@@ -32,6 +35,7 @@ class Why:
 
     words: tuple[str, ...] = ()
     image: float | None = None
+    audio: float | None = None
     text: float | None = None
     bm25: float | None = None
     side: EvidenceSide | None = None
@@ -63,7 +67,7 @@ class Hit:
 
     @property
     def has_media(self) -> bool:
-        """Whether there is an image to show."""
+        """Whether there is an image or a sound to show."""
         return bool(self.metadata.get("has_media"))
 
 
@@ -112,8 +116,8 @@ class HitMaker:
 
     @property
     def order(self) -> list[str]:
-        """The modalities in the order in which one of them stands for an item: images before texts."""
-        return sorted(self.modalities, key=lambda name: name == self.text_modality)
+        """The modalities in the order in which one of them stands for an item: images, other media, then texts."""
+        return sorted(self.modalities, key=lambda name: (name == self.text_modality, name in KINDS and name != "image"))
 
     def hits(
         self,
@@ -212,11 +216,16 @@ class HitMaker:
         text_cosine: float | None,
         text: Any,  # noqa: ANN401 - whatever metadata hold
     ) -> Why:
-        others = [item for name, item in sides.items() if name != self.text_modality]
-        cosines = [cosine for item in others if (cosine := self._cosine(item, direction)) is not None]
+        others = {name: item for name, item in sides.items() if name != self.text_modality}
+        cosines = {name: found for name, item in others.items() if (found := self._cosine(item, direction)) is not None}
+        sound = cosines.pop(AUDIO, None)
+        image = max(cosines.values(), default=None)
+        side = EVIDENCE[one.side]
+        if side == "image" and sound is not None and (image is None or sound > image):
+            side = "audio"
         words = matched_words(direction.words, text) if direction.words and isinstance(text, str) else ()
         bm25 = one.evidence[WORDS]
-        return Why(words, max(cosines, default=None), text_cosine, None if np.isnan(bm25) else bm25, EVIDENCE[one.side])
+        return Why(words, image, sound, text_cosine, None if np.isnan(bm25) else bm25, side)
 
     def _cosine(self, item: Item, direction: Direction) -> float | None:
         if direction.vector is None:
@@ -225,7 +234,7 @@ class HitMaker:
 
 
 def public(metadata: dict[str, Any]) -> dict[str, Any]:
-    """What may be shown of an entry's metadata: not by which name its image is stored."""
+    """What may be shown of an entry's metadata: not by which name its file is stored."""
     shown = metadata.copy()
     shown["has_media"] = shown.pop("media", _NO_MEDIA) is not _NO_MEDIA
     return shown

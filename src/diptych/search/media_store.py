@@ -1,7 +1,7 @@
-"""The images of an index: thumbnails, and where the originals are, in one SQLite file.
+"""The images and sounds of an index: thumbnails, and where the originals are, in one SQLite file.
 
-An item's metadata says which image is its own, by the hash of its bytes; what the store holds beyond that is never
-shown. So an item and its image change at one moment, that of the index.
+An entry's metadata says which file is its own, by the hash of its bytes; what the store holds beyond that is never
+shown. So an entry and its file change at one moment, that of the index.
 
 The same file lists the entries that were written or removed since the index was built, so that an index built anew in
 its place takes them over: an entry is listed before it is changed.
@@ -43,13 +43,13 @@ CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY AUTOINCREMENT, id
 
 
 @dataclass(frozen=True)
-class StoredImage:
-    """One image.
+class StoredFile:
+    """One image or sound.
 
     Attributes:
-        id: of the item it belongs to.
+        id: of the entry it belongs to.
         hash: of the original's bytes.
-        thumbnail: WebP.
+        thumbnail: a small image of it.
         source: the number of the folder or archive that holds the original, None if it is kept here.
         name: of the original in that source.
         original: its bytes, if they are kept here.
@@ -97,9 +97,9 @@ class MediaStore:
                 for table in (_TABLE, _CHANGES) if create else (_CHANGES,):
                     self._connection.execute(table)
 
-    def put(self, images: Iterable[StoredImage], changes: Iterable[Change] = ()) -> None:
-        """Keep images and list changes, all or none; an image that is there already is replaced."""
-        rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in images]
+    def put(self, files: Iterable[StoredFile], changes: Iterable[Change] = ()) -> None:
+        """Keep files and list changes, all or none; one that is there already is replaced."""
+        rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in files]
         listed = [(change.id, change.text) for change in changes]
         with _told(), self._lock, transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -125,11 +125,11 @@ class MediaStore:
             found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
-    def get(self, id: str, hash: str) -> StoredImage | None:
-        """One image, if it is there."""
+    def get(self, id: str, hash: str) -> StoredFile | None:
+        """One file, if it is there."""
         with _told(), self._lock:
             row = self._connection.execute("SELECT * FROM pictures WHERE id = ? AND hash = ?", (id, hash)).fetchone()
-        return None if row is None else StoredImage(*row)
+        return None if row is None else StoredFile(*row)
 
     def thumbnail(self, id: str, hash: str) -> bytes | None:
         """One thumbnail, without the rest."""
@@ -139,12 +139,12 @@ class MediaStore:
         return None if row is None else bytes(row[0])
 
     def count(self) -> int:
-        """How many images there are."""
+        """How many files there are."""
         with _told(), self._lock:
             return int(self._connection.execute("SELECT count(*) FROM pictures").fetchone()[0])
 
     def drop(self, images: Sequence[tuple[str, str]]) -> None:
-        """Forget images by id and hash."""
+        """Forget files by id and hash."""
         with _told(), self._lock, transaction(self._connection):
             self._connection.executemany("DELETE FROM pictures WHERE id = ? AND hash = ?", images)
 
@@ -155,7 +155,7 @@ class MediaStore:
 
 
 def content_hash(data: bytes) -> str:
-    """The hash by which an index identifies an image."""
+    """The hash by which an index identifies a file."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -169,7 +169,7 @@ def _told() -> Iterator[None]:
 
 
 class Originals:
-    """Reads images where they were when the index was built; nothing is opened before it is asked for."""
+    """Reads files where they were when the index was built; nothing is opened before it is asked for."""
 
     def __init__(self, folder: Path, sources: Sequence[Mapping[str, Any]]) -> None:
         self._folder = folder
@@ -178,7 +178,7 @@ class Originals:
         self._lock = threading.Lock()
 
     def read(self, source: int, name: str, hash: str) -> bytes | None:
-        """An image's bytes; None if it is gone, or no longer the one that was indexed."""
+        """A file's bytes; None if it is gone, or no longer the one that was indexed."""
         try:
             with self._lock:
                 opened = self._open(source)
@@ -206,44 +206,44 @@ class Originals:
 
 
 SOURCE_NUMBER = 0
-"""A dataset has one source of images."""
+"""A dataset has one source of files."""
 _AT_ONCE = 64
 """Originals that are held in memory before they are stored."""
 
 
-class ImageImporter:
-    """Reads images by the names a dataset gives them; the source refuses names that lead out of it."""
+class MediaImporter:
+    """Reads files by the names a dataset gives them; the source refuses names that lead out of it."""
 
     def __init__(self, source: MediaSource, store: MediaStore, *, keep_originals: bool = False) -> None:
         self._source = source
         self._store = store
         self._keep_originals = keep_originals
 
-    def take(self, ids: Sequence[str], names: Sequence[str | None]) -> dict[str, str]:
-        """Store the thumbnails of some items.
+    def take(self, ids: Sequence[str], names: Sequence[str | None], kind: str = "image") -> dict[str, str]:
+        """Store the thumbnails of some entries whose files are of a kind of media.
 
         Returns:
-            The hash of the image by id, for those whose image could be read.
+            The hash of the file by id, for those whose file could be read.
         """
         owners: dict[str, list[str]] = {}
         for id, name in zip(ids, names, strict=True):
             if name is not None:
                 owners.setdefault(name, []).append(id)
         hashes: dict[str, str] = {}
-        read = self._read(list(owners))
+        read = self._read(list(owners), kind)
         while some := list(islice(read, _AT_ONCE)):
-            images = [
-                StoredImage(id, content_hash(data), small, SOURCE_NUMBER, name, data if self._keep_originals else None)
+            files = [
+                StoredFile(id, content_hash(data), small, SOURCE_NUMBER, name, data if self._keep_originals else None)
                 for name, data, small in some
                 for id in owners[name]
             ]
-            self._store.put(images)
-            hashes |= {image.id: image.hash for image in images}
+            self._store.put(files)
+            hashes |= {file.id: file.hash for file in files}
         return hashes
 
-    def _read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes, bytes]]:
-        """The name, bytes and thumbnail of each image that can be decoded, in the order that suits the source."""
-        places = []
+    def _read(self, names: Sequence[str], kind: str) -> Iterator[tuple[str, bytes, bytes]]:
+        """The name, bytes and thumbnail of each file that can be decoded, in the order that suits the source."""
+        places, reader = [], media_kind(kind).load()
         for name in names:
             try:
                 places.append((self._source.locate(name), name))
@@ -253,20 +253,20 @@ class ImageImporter:
         for place in self._source.in_order([place for place, _ in places]):
             try:
                 data = self._source.read(place) if place.size <= LARGEST_FILE else b""
-                yield name_of[place.name], data, media_kind("image").load().thumbnail(decoded(data))
+                yield name_of[place.name], data, reader.thumbnail(decoded(data, kind=kind))
             except (DataError, OSError):
                 continue
 
 
 @contextmanager
-def image_importer(
+def media_importer(
     dataset: Dataset, store: MediaStore, *, keep_originals: bool = False
-) -> Iterator[ImageImporter | None]:
-    """Open a dataset's images; None where it has none, or they have moved."""
+) -> Iterator[MediaImporter | None]:
+    """Open a dataset's files; None where it has none, or they have moved."""
     try:
         source = media_of(dataset)
     except DataError:
         yield None
         return
     with source:
-        yield ImageImporter(source, store, keep_originals=keep_originals)
+        yield MediaImporter(source, store, keep_originals=keep_originals)

@@ -7,28 +7,29 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from diptych._core.arrays import ImageArray, Singles
+from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.index import Index, Item
+from diptych.media import KINDS
 from diptych.methods.purposes import PURPOSES, Purpose
 from diptych.search.entries import document_of
 from diptych.search.raw_embedder import RawEmbedder
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import TextsPlan
 
-PartKind = Literal["text", "image", "item"]
-PART_KINDS: tuple[PartKind, ...] = ("text", "image", "item")
+PART_KINDS = ("text", *KINDS, "item")
 LARGEST_WEIGHT = 1e6
 
 Mode = Literal["hybrid", "vector", "lexical"]
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "lexical")
 Sort = Literal["score", "name", "date"]
 SORTS: tuple[Sort, ...] = ("score", "name", "date")
-ImageSource = str | bytes | Path | ImageArray
-"""An image: a path, the bytes of a file, or decoded pixels."""
+MediaValue = str | bytes | Path | NDArray[Any]
+"""An image or a sound: a path, the bytes of a file, or what it is decoded to."""
 
-EvidenceSide = Literal["words", "image", "text"]
+EvidenceSide = Literal["words", "image", "audio", "text"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +37,20 @@ class QueryPart:
     """One ingredient of a query.
 
     Attributes:
-        kind: what `value` is.
-        value: a text; an image as the bytes of a file, as a path or decoded; the id of an item of the index.
+        kind: what `value` is: "text", a kind of media such as "image" or "audio", or "item".
+        value: a text; a file as its bytes, as a path or decoded; the id of an item of the index.
         weight: how much it counts; a negative one leads away from it.
     """
 
-    kind: PartKind
-    value: "str | bytes | Path | ImageArray"
+    kind: str
+    value: MediaValue
     weight: float = 1.0
 
 
 def query_parts(
-    parts: Sequence[QueryPart] = (), *, text: str | None = None, image: ImageSource | None = None
+    parts: Sequence[QueryPart] = (), *, text: str | None = None, **files: MediaValue | None
 ) -> list[QueryPart]:
-    """The parts of a query: those given, then a text and an image.
+    """The parts of a query: those given, then a text, and files by their kind of media (`image=…`, `audio=…`).
 
     Raises:
         ConfigError: for a bare string, which could be a text or the path of an image.
@@ -59,8 +60,9 @@ def query_parts(
     found = list(parts)
     if text is not None:
         found.append(QueryPart("text", text))
-    if image is not None:
-        found.append(QueryPart("image", Path(image) if isinstance(image, str) else image))
+    for kind, value in files.items():
+        if value is not None:
+            found.append(QueryPart(kind, Path(value) if isinstance(value, str) else value))
     return found
 
 
@@ -98,7 +100,7 @@ class Query:
     def check(self) -> None:
         """Refuse what no query can be; texts, images and ids are looked at when they are embedded."""
         if not self.parts:
-            raise ConfigError("the query is empty; give a text, an image or an item.")
+            raise ConfigError("the query is empty; give a text, an image, a sound or an item.")
         for part in self.parts:
             if part.kind not in PART_KINDS:
                 raise ConfigError(f"a query's part is of kind {part.kind!r}; choose one of {', '.join(PART_KINDS)}.")

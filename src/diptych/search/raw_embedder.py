@@ -1,26 +1,26 @@
-"""Texts and images from outside as rows of features and as vectors of the shared space."""
+"""Texts and media files from outside as rows of features and as vectors of the shared space."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from diptych._core.arrays import Features, ImageArray, Singles
+from diptych._core.arrays import Features, Singles
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych._core.files import read_json
 from diptych.features import ignored_words, is_whole_word
-from diptych.media.decoding import ImageError, decode_image
+from diptych.media import MediaError, MediaLimits, media_kind
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 
 _log = logging.getLogger("diptych.search")
 _LONGEST_TEXT = 100_000
 _SHOWN = 40
-_BLANK: Mapping[str, Any] = {"text": "a", "image": np.full((64, 64, 3), 255, np.uint8)}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RawEmbedder:
         for media_type, names in self.media().items():
             for name in names:
                 try:
-                    self.embed(name, [_BLANK[media_type]])
+                    self.embed(name, ["a" if media_type == "text" else media_kind(media_type).load().blank()])
                 except DiptychError as error:
                     _log.warning("this index cannot be asked with a new %s: %s", media_type, error)
 
@@ -71,7 +71,7 @@ class RawEmbedder:
         media = self.media()
         if not media:
             raise ConfigError(
-                "this index's model learned from rows that came as numbers, so it reads no texts and images; "
+                "this index's model learned from rows that came as numbers, so it reads no texts and files; "
                 "ask by an item of the index, or make the dataset with `diptych ingest`."
             )
         fitting = media.get(media_type, [])
@@ -79,20 +79,21 @@ class RawEmbedder:
             raise ConfigError(f"this index has {len(fitting)} modalities of {media_type}; it takes {', '.join(media)}.")
         return fitting[0]
 
-    def read(self, media_type: str, value: Any) -> Any:  # noqa: ANN401 - text, bytes, a path or a decoded image
+    def read(self, media_type: str, value: Any) -> Any:  # noqa: ANN401 - text, bytes, a path or a decoded item
         """Check one raw item and decode it, so that embedding it cannot fail for its content.
 
-        An image's name is only opened when it is a `Path`: a string may come from a client.
+        A file is only opened when its name is a `Path`: a string may come from a client.
         """
         if media_type == "text":
             return _checked_text(value)
         if isinstance(value, np.ndarray):
             return value
         if isinstance(value, Path):
-            return decoded(read_file(value), value.name)
+            return decoded(read_file(value), value.name, media_type)
         if isinstance(value, bytes):
-            return decoded(value)
-        raise ConfigError(f"an image is a {type(value).__name__}; give the bytes of a file, or its Path.")
+            return decoded(value, kind=media_type)
+        noun = media_kind(media_type).noun
+        raise ConfigError(f"{noun} is a {type(value).__name__}; give the bytes of a file, or its Path.")
 
     def features(self, modality: str, items: Sequence[Any]) -> Features:
         """The rows of features of items that `read` has checked."""
@@ -155,16 +156,17 @@ def _short(words: str) -> str:
 LARGEST_FILE = 200 * 2**20
 
 
-def decoded(data: bytes, name: str = "the given bytes") -> ImageArray:
-    """The pixels of an image.
+def decoded(data: bytes, name: str = "the given bytes", kind: str = "image") -> NDArray[Any]:
+    """The decoded content of a file of a kind of media.
 
     Raises:
         DataError: when it is none, or one too large; the message calls it by the name given.
     """
+    of = media_kind(kind)
     try:
-        return decode_image(data)
-    except ImageError as error:
-        raise DataError(f"{name}: {error}; give an image.") from None
+        return of.load().decode(data, MediaLimits())
+    except MediaError as error:
+        raise DataError(f"{name}: {error}; give {of.noun}.") from None
 
 
 def read_file(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Search an index by text, by image, by an item it holds, or by any mixture of these."""
+"""Search an index by text, by image, by sound, by an item it holds, or by any mixture of these."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from diptych.search.generation import Generation
 from diptych.search.handover import Generations
 from diptych.search.hits import Answer, Hit, plain_hits
 from diptych.search.probability.calibration import Calibration
-from diptych.search.query import ImageSource, Mode, Query, QueryPart, Sort, query_parts
+from diptych.search.query import MediaValue, Mode, Query, QueryPart, Sort, query_parts
 from diptych.search.writer import NewItem
 
 _List = list
@@ -114,7 +114,8 @@ class Searcher:
         parts: Sequence[QueryPart] = (),
         *,
         text: str | None = None,
-        image: ImageSource | None = None,
+        image: MediaValue | None = None,
+        audio: MediaValue | None = None,
         into: str | None = None,
         k: int = 10,
         offset: int = 0,
@@ -131,6 +132,7 @@ class Searcher:
             parts: what to look for; items of the index named here are left out of the answer.
             text: a text to look for, as a further part.
             image: an image to look for, as a further part: a path, the bytes of a file, or decoded pixels.
+            audio: a sound to look for, likewise; decoded, it is one channel of 16,000 samples a second.
             into: the modality whose entries are the hits; None: a hit is an item with all its sides.
             k: how many hits.
             offset: leave out so many of the best.
@@ -144,7 +146,7 @@ class Searcher:
             sort: "score", or "name" or "date" (newest first) to have the best 1,000 results in that order.
         """
         options = Query((), into, k, offset, where, min_probability, purpose, mode, correct, sort)
-        return self._search([query_parts(parts, text=text, image=image)], options)[0]
+        return self._search([query_parts(parts, text=text, image=image, audio=audio)], options)[0]
 
     def search_many(self, queries: Sequence[Sequence[QueryPart]], **options: Unpack[QueryOptions]) -> _List[Answer]:
         """Like `search` for several queries; what is alike is embedded together. The first bad query is an error."""

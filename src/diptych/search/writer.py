@@ -1,10 +1,10 @@
-"""Add new texts and images to an index, and take items out of it."""
+"""Add new texts, images and sounds to an index, and take items out of it."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,9 +14,9 @@ from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.features import clean_text
 from diptych.index import EmbedderId, Index
 from diptych.index.contract import already_there
-from diptych.media import media_kind
+from diptych.media import KINDS, media_kind
 from diptych.search.entries import RESERVED, item_of, shown_text
-from diptych.search.media_store import Change, MediaStore, StoredImage, content_hash
+from diptych.search.media_store import Change, MediaStore, StoredFile, content_hash
 from diptych.search.raw_embedder import RawEmbedder, decoded, read_file
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Texts
@@ -33,13 +33,13 @@ class NewItem:
 
     Attributes:
         id: what to call it; unique in the index.
-        kind: "text" or "image".
-        value: a text; an image as the bytes of a file or as a path.
+        kind: "text", or a kind of media such as "image" or "audio".
+        value: a text; a file as its bytes or as a path.
         metadata: a JSON object, such as {"label": "river", "split": "train"}.
     """
 
     id: str
-    kind: Literal["text", "image"]
+    kind: str
     value: str | bytes | Path
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -50,8 +50,8 @@ class IndexWriter:
 
     Attributes:
         index: the index, open for writing.
-        raw: reads texts and images.
-        store: the images.
+        raw: reads texts and files.
+        store: the files.
         embedder: who makes the vectors.
         spaces: of the vectors.
         texts: the texts, found by their words; None where there are none.
@@ -203,12 +203,14 @@ class IndexWriter:
         if item.kind == "text":
             words = self.raw.read("text", clean_text(item.value) if isinstance(item.value, str) else item.value)
             return _Entry(item.id, modality, words, {"text": shown_text(words), **metadata}, None, words)
+        kind = media_kind(item.kind)
+        called = f"the {kind.noun.partition(' ')[2]} of item {item.id!r}"
         data = item.value if not isinstance(item.value, Path) else read_file(item.value)
         if not isinstance(data, bytes):
-            raise ConfigError(f"the image of item {item.id!r} is a {type(data).__name__}; give its bytes or its Path.")
-        pixels = decoded(data, f"the image of item {item.id!r}")
-        image = StoredImage(item.id, content_hash(data), media_kind("image").load().thumbnail(pixels), original=data)
-        return _Entry(item.id, modality, pixels, metadata | {"media": image.hash}, image)
+            raise ConfigError(f"{called} is a {type(data).__name__}; give its bytes or its Path.")
+        content = decoded(data, called, item.kind)
+        file = StoredFile(item.id, content_hash(data), kind.load().thumbnail(content), original=data)
+        return _Entry(item.id, modality, content, metadata | {"media": file.hash}, file)
 
 
 @dataclass
@@ -219,7 +221,7 @@ class _Entry:
     modality: str
     content: Any
     metadata: dict[str, Any]
-    image: StoredImage | None
+    image: StoredFile | None
     text: str | None = None
     vector: Any = None
     features: Features | None = None
@@ -238,8 +240,8 @@ def _stacked(rows: Sequence[Features]) -> Features:
 
 
 def _checked(item: NewItem) -> Mapping[str, Any]:
-    if item.kind not in ("text", "image"):
-        raise ConfigError(f"item {item.id!r} is of kind {item.kind!r}; add text or image.")
+    if item.kind not in ("text", *KINDS):
+        raise ConfigError(f"item {item.id!r} is of kind {item.kind!r}; add text or {' or '.join(KINDS)}.")
     if not isinstance(item.metadata, Mapping):
         raise DataError(f"the metadata of {item.id!r} is {type(item.metadata).__name__}; it must be a JSON object.")
     for key in RESERVED:

@@ -1,4 +1,4 @@
-"""From the body of a request, JSON or a form with images, to what the search service understands."""
+"""From the body of a request, JSON or a form with files, to what the search service understands."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,13 @@ from pydantic_core import to_json
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import Response
 
-from diptych.media.decoding import ImageError, ImageTooLargeError, Limits, read_header
+from diptych.media import KINDS, MediaError, MediaLimits, MediaTooLargeError, kind_of_content, media_kind
 from diptych.search import Answer, Hit, NewItem, Query, QueryPart, Why
 from diptych.serving.errors import Problem
 from diptych.serving.schemas import (
     MOST_PARTS,
     AddRequest,
+    AudioPart,
     FacetsRequest,
     ImagePart,
     ItemBody,
@@ -34,8 +35,8 @@ from diptych.serving.schemas import (
 from diptych.serving.settings import ServingSettings
 
 Body = TypeVar("Body", bound=BaseModel)
-_IMAGE = ("image", "picture")
-"""The field of a form that holds an image; the second is what earlier versions called it."""
+_FIELDS = {kind: (kind, "picture") if kind == "image" else (kind,) for kind in KINDS}
+"""The fields of a form that hold files, by kind of media; "picture" is what earlier versions called an image."""
 _FORM, _JSON = "multipart/form-data", "application/json"
 _SHORT, _SLICE = 2**16, 2**18
 _MOST_VALUES = 200_000
@@ -47,11 +48,16 @@ async def query_in(request: Request, settings: ServingSettings) -> tuple[Query, 
     if _is_form(request):
         async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_json_bytes) as form:
             more = await _valid(_field(form, "query").encode(), UploadRequest)
-            images = [await _content(file) for name in _IMAGE for file in form.getlist(name)]
-        if not images:
-            raise Problem(422, "invalid", "image: the form holds no image.")
-        weights = [*more.weights, *[1.0] * (len(images) - len(more.weights))]
-        shown = [QueryPart("image", data, weight) for data, weight in zip(images, weights, strict=False)]
+            files = [
+                (kind, await _content(file, kind))
+                for kind, names in _FIELDS.items()
+                for name in names
+                for file in form.getlist(name)
+            ]
+        if not files:
+            raise _no_file()
+        weights = [*more.weights, *[1.0] * (len(files) - len(more.weights))]
+        shown = [QueryPart(kind, data, weight) for (kind, data), weight in zip(files, weights, strict=False)]
         return query_of((*shown, *map(_part, more.parts)), more, settings), more
     query = await json_body(request, SearchRequest)
     return query_of(tuple(map(_part, query.parts)), query, settings), query
@@ -65,9 +71,9 @@ def facets_query(body: FacetsRequest, settings: ServingSettings) -> Query:
 async def items_in(request: Request, settings: ServingSettings) -> tuple[list[NewItem], bool]:
     """The items that a request adds, and whether they may replace others."""
     if _is_form(request):
-        body, image = await _item_form(request, settings, NewItemBody)
+        body, kind, data = await _item_form(request, settings, NewItemBody)
         check_metadata(body.id, body.metadata, settings)
-        return [NewItem(body.id, "image", image, body.metadata)], False
+        return [NewItem(body.id, kind, data, body.metadata)], False
     query = await json_body(request, AddRequest)
     for one in query.items:
         check_metadata(one.id, one.metadata, settings)
@@ -81,9 +87,9 @@ async def item_in(request: Request, id: str, settings: ServingSettings) -> NewIt
     except ValueError as error:
         raise Problem(422, "invalid", f"{error}.") from None
     if _is_form(request):
-        body, image = await _item_form(request, settings, ItemBody)
+        body, kind, data = await _item_form(request, settings, ItemBody)
         check_metadata(id, body.metadata, settings)
-        return NewItem(id, "image", image, body.metadata)
+        return NewItem(id, kind, data, body.metadata)
     content = await json_body(request, ItemBody)
     check_metadata(id, content.metadata, settings)
     return _item(id, content)
@@ -146,16 +152,21 @@ def _is_form(request: Request) -> bool:
     return request.headers.get("content-type", "").lower().startswith(_FORM)
 
 
-async def _item_form(request: Request, settings: ServingSettings, kind: type[Body]) -> tuple[Body, bytes]:
+async def _item_form(request: Request, settings: ServingSettings, body_type: type[Body]) -> tuple[Body, str, bytes]:
     async with request.form(max_files=1, max_fields=4, max_part_size=settings.max_json_bytes) as form:
-        body = await _valid(_field(form, "item").encode(), kind)
-        given = next((form[name] for name in _IMAGE if name in form), None)
-        if given is None:
-            raise Problem(422, "invalid", "image: the form holds no image.")
-        image = await _content(given)
+        body = await _valid(_field(form, "item").encode(), body_type)
+        named = ((kind, form[name]) for kind, names in _FIELDS.items() for name in names if name in form)
+        kind, given = next(named, (None, None))
+        if kind is None or given is None:
+            raise _no_file()
+        data = await _content(given, kind)
     if isinstance(body, ItemBody) and (body.text is not None or body.data is not None):
-        raise Problem(422, "invalid", "item: the image is the content; give no text or data beside it.")
-    return body, image
+        raise Problem(422, "invalid", f"item: the {kind} is the content; give no text or data beside it.")
+    return body, kind, data
+
+
+def _no_file() -> Problem:
+    return Problem(422, "invalid", "image: the form holds no image.")
 
 
 def _field(form: FormData, name: str) -> str:
@@ -169,27 +180,27 @@ def _field(form: FormData, name: str) -> str:
     return given
 
 
-async def _content(given: UploadFile | str) -> bytes:
+async def _content(given: UploadFile | str, kind: str) -> bytes:
     if not isinstance(given, UploadFile):
-        raise Problem(422, "invalid", "image: give it as a file, with a name.")
+        raise Problem(422, "invalid", f"{kind}: give it as a file, with a name.")
     return await given.read()
 
 
-def _part(part: TextPart | ItemPart | ImagePart) -> QueryPart:
+def _part(part: TextPart | ItemPart | ImagePart | AudioPart) -> QueryPart:
     match part:
         case TextPart():
             return QueryPart("text", part.text, part.weight)
         case ItemPart():
             return QueryPart("item", part.id, part.weight)
-        case ImagePart():
-            return QueryPart("image", part.data, part.weight)
+        case ImagePart() | AudioPart():
+            return QueryPart(part.kind, part.data, part.weight)
 
 
 def _item(id: str, body: ItemBody) -> NewItem:
     if body.text is not None and body.data is None:
         return NewItem(id, "text", body.text, body.metadata)
     if body.data is not None and body.text is None:
-        return NewItem(id, "image", body.data, body.metadata)
+        return NewItem(id, kind_of_content(body.data) or "image", body.data, body.metadata)
     raise Problem(422, "invalid", f"item {id[:200]!r}: give either text or data.")
 
 
@@ -197,22 +208,25 @@ MOST_DECODING_BYTES = 300 * 10**6
 """Of memory for one image."""
 
 
-def check_image(data: bytes, settings: ServingSettings) -> int:
-    """Refuse what is no image or is too large, by its header alone; returns how many pixels it will be decoded to.
+def check_file(kind: str, data: bytes, settings: ServingSettings) -> int:
+    """Refuse what is no file of a kind or is too large, by its header alone; returns how many values it decodes to.
 
     Raises:
-        Problem: 413 for too many bytes or pixels, 422 for what is no image.
+        Problem: 413 for too many bytes, pixels or seconds, 422 for what is no file of the kind.
     """
-    if len(data) > settings.max_upload_bytes:
-        sentence = f"the image has {len(data):,} bytes; at most {settings.max_upload_bytes:,} are read."
-        raise Problem(413, "too_large", sentence)
-    limits = Limits(settings.max_pixels, settings.max_upload_bytes, settings.max_side, MOST_DECODING_BYTES)
+    of = media_kind(kind)
+    noun = of.noun.partition(" ")[2]
+    most = settings.max_upload_bytes
+    if len(data) > most:
+        raise Problem(413, "too_large", f"the {noun} has {len(data):,} bytes; at most {most:,} are read.")
+    limits = MediaLimits(most, settings.max_pixels, settings.max_seconds, settings.max_side, MOST_DECODING_BYTES)
     try:
-        return read_header(data, limits).decoded_pixels
-    except ImageTooLargeError as error:
-        raise Problem(413, "too_many_pixels", f"{error}.") from None
-    except ImageError:
-        raise Problem(422, "not_an_image", "the file is no image this server can read.") from None
+        return of.load().cost(data, limits)
+    except MediaTooLargeError as error:
+        code = "too_many_pixels" if kind == "image" else "too_long"
+        raise Problem(413, code, f"{error}.") from None
+    except MediaError:
+        raise Problem(422, f"not_{of.noun.replace(' ', '_')}", f"the file is no {noun} this server can read.") from None
 
 
 _ABOUT = tuple(field.name for field in fields(Answer) if field.name != "hits")

@@ -79,7 +79,15 @@ class ImagePart(Strict):
     weight: Weight = 1.0
 
 
-Part = Annotated[TextPart | ItemPart | ImagePart, Field(discriminator="kind")]
+class AudioPart(Strict):
+    """A sound."""
+
+    kind: Literal["audio"]
+    data: Annotated[Base64Bytes, Field(description="The sound's file in base64.")]
+    weight: Weight = 1.0
+
+
+Part = Annotated[TextPart | ItemPart | ImagePart | AudioPart, Field(discriminator="kind")]
 
 
 class Options(Strict):
@@ -118,7 +126,7 @@ class Options(Strict):
 
 
 class SearchRequest(Options):
-    """A query: texts, images and items, each with a weight, summed."""
+    """A query: texts, images, sounds and items, each with a weight, summed."""
 
     parts: Annotated[list[Part], Field(min_length=1, max_length=MOST_PARTS)]
 
@@ -134,24 +142,27 @@ class UploadRequest(Options):
     """The field `query` of a multipart search: more parts, and which results are wanted."""
 
     parts: Annotated[list[Part], Field(max_length=MOST_PARTS)] = []
-    weights: Annotated[list[Weight], Field(max_length=MOST_PARTS, description="Of the images, in order.")] = []
+    weights: Annotated[
+        list[Weight], Field(max_length=MOST_PARTS, description="Of the files, in order: images, then sounds.")
+    ] = []
+
+
+File = Annotated[bytes, Field(json_schema_extra={"format": "binary"})]
 
 
 class SearchForm(BaseModel):
-    """A search by uploaded images."""
+    """A search by uploaded images and sounds, at least one."""
 
-    image: Annotated[
-        list[Annotated[bytes, Field(json_schema_extra={"format": "binary"})]],
-        Field(min_length=1, max_length=MOST_PARTS),
-    ]
+    image: Annotated[list[File], Field(max_length=MOST_PARTS)] = []
+    audio: Annotated[list[File], Field(max_length=MOST_PARTS)] = []
     query: Annotated[str, Field(description="An UploadRequest as JSON.")] = "{}"
 
 
 class ItemBody(Strict):
-    """The content of an item: text or an image."""
+    """The content of an item: text, an image or a sound."""
 
     text: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TEXT)] = None
-    data: Annotated[Base64Bytes | None, Field(description="An image's file in base64.")] = None
+    data: Annotated[Base64Bytes | None, Field(description="An image's or a sound's file in base64.")] = None
     metadata: dict[str, Any] = {}
 
 
@@ -176,9 +187,10 @@ class AddRequest(Strict):
 
 
 class ItemForm(BaseModel):
-    """An item whose image is uploaded."""
+    """An item whose image or sound is uploaded, one of both."""
 
-    image: Annotated[bytes, Field(json_schema_extra={"format": "binary"})]
+    image: File | None = None
+    audio: File | None = None
     item: Annotated[str, Field(description="The rest of the item as JSON: its id, if the address lacks it, metadata.")]
 
 
@@ -188,7 +200,7 @@ class ItemOut(BaseModel):
     id: str
     modality: str
     metadata: dict[str, Any]
-    media: Annotated[str | None, Field(description="Where its image is, if it has one.")] = None
+    media: Annotated[str | None, Field(description="Where its image or its sound is, if it has one.")] = None
     item: Annotated[str, Field(description="The item (document) that this is, or is an entry of.")] = ""
     entries: Annotated[
         dict[str, str], Field(description="The ids of the item's entries by modality, as far as they are known.")
@@ -200,10 +212,11 @@ class WhyOut(BaseModel):
 
     words: Annotated[list[str], Field(description="The typed words that stand in its text.")]
     image: Annotated[float | None, Field(description="The cosine of the query with its image; null if not compared.")]
+    audio: Annotated[float | None, Field(description="The cosine of the query with its sound; null if not compared.")]
     text: Annotated[float | None, Field(description="The cosine of the query with its text; null if not compared.")]
     bm25: Annotated[float | None, Field(description="How well the words match its text, 0 to 1; null if none does.")]
     side: Annotated[
-        Literal["words", "image", "text"] | None, Field(description="What contributed most; null if unknown.")
+        Literal["words", "image", "audio", "text"] | None, Field(description="What contributed most; null if unknown.")
     ]
 
 

@@ -14,7 +14,7 @@ from diptych.search import Answer, Hit, NewItem, Projection, Query, Sort
 from diptych.serving.batching import Batcher
 from diptych.serving.errors import Problem, busy
 from diptych.serving.metrics import Metrics
-from diptych.serving.requests import check_image
+from diptych.serving.requests import check_file
 from diptych.serving.settings import ServingSettings
 from diptych.serving.teaching import TeachService
 
@@ -75,10 +75,10 @@ class SearchBackend(Protocol):
         """What the index holds."""
 
     def thumbnail(self, id: str) -> bytes | None:
-        """A small WebP of an entry's image."""
+        """A small image of an entry's image or sound."""
 
     def original(self, id: str) -> tuple[bytes, str] | None:
-        """An entry's image as it was indexed, and its media type."""
+        """An entry's file as it was indexed, and its media type."""
 
     def projection(self) -> list_[dict[str, Any]] | None:
         """The positions of the entries in two dimensions."""
@@ -220,7 +220,7 @@ class SearchService:
         pixels: dict[int, int] = {}
         for place, query in enumerate(batch):
             try:
-                pixels[place] = self._check_images([part.value for part in query.parts])
+                pixels[place] = self._check_files([(part.kind, part.value) for part in query.parts])
             except Problem as problem:
                 refused[place] = problem
         answers: dict[int, Answer | Exception] = dict(refused)
@@ -230,12 +230,12 @@ class SearchService:
         return [answers[place] for place in range(len(batch))]
 
     def _add(self, items: Sequence[NewItem], replace: bool) -> int:
-        self._check_images([item.value for item in items])
+        self._check_files([(item.kind, item.value) for item in items])
         return self._searcher.add(items, replace=replace)
 
-    def _check_images(self, values: Sequence[object]) -> int:
-        """Refuse images that are too large; returns how many pixels the others will be decoded to."""
-        return sum(check_image(value, self._settings) for value in values if isinstance(value, bytes))
+    def _check_files(self, values: Sequence[tuple[str, object]]) -> int:
+        """Refuse files that are too large; returns how many pixels or samples the others will be decoded to."""
+        return sum(check_file(kind, value, self._settings) for kind, value in values if isinstance(value, bytes))
 
     def _forget_info(self) -> None:
         self._info = None

@@ -29,10 +29,11 @@ class ServingSettings:
         tls_cert: a file with the certificate chain, for HTTPS.
         tls_key: a file with its private key.
         rate_per_second: requests that one client may make in a second for long; None for as many as it likes.
-        max_upload_bytes: of one image.
+        max_upload_bytes: of one image or sound.
         max_pixels: of one image, as its header claims.
+        max_seconds: of one sound, as its header claims.
         max_side: of one image, its width and its height each, as its header claims.
-        max_json_bytes: of a request's body that is not a form, images in base64 and all.
+        max_json_bytes: of a request's body that is not a form, files in base64 and all.
         max_uploads_bytes: of the bodies of all requests that are held at one time; more are told to come back.
         max_metadata_bytes: of one item's metadata, as JSON.
         max_items: entries in the index; None for any number.
@@ -64,6 +65,7 @@ class ServingSettings:
     rate_per_second: float | None = None
     max_upload_bytes: int = 20 * 2**20
     max_pixels: int = 50_000_000
+    max_seconds: float = 300.0
     max_side: int = 30_000
     max_json_bytes: int = 8 * 2**20
     max_uploads_bytes: int = 48 * 2**20
@@ -86,6 +88,7 @@ class ServingSettings:
         for name in (
             "max_upload_bytes",
             "max_pixels",
+            "max_seconds",
             "max_side",
             "max_json_bytes",
             "max_uploads_bytes",

@@ -83,16 +83,16 @@ def make_ready(
 
 
 def _check_sides(source: Source) -> None:
-    """Refuse a source without images or without texts before any work is done."""
+    """Refuse a source without media files or without texts before any work is done."""
     if not any(item.text is not None for item in source.items.values()):
         raise DataError(
             f"no item of {source.path} has a text, so queries could find nothing; put text files beside the images "
             "(x.txt for x.jpg), name the files for what they show, or give a table with a column of texts."
         )
-    if not any(item.image is not None for item in source.items.values()):
+    if not any(item.files for item in source.items.values()):
         raise DataError(
-            f"no item of {source.path} has an image that is there; give a column with the names of images, and put the "
-            "images into the folder of the table."
+            f"no item of {source.path} has an image or a sound that is there; give a column with the names of files, "
+            "and put the files into the folder of the table."
         )
 
 

@@ -20,7 +20,7 @@ class SourceItem:
         id: unique in the dataset.
         document: items of one document are partners of each other.
         text: its text, cleaned; None if it has none.
-        image: where its image lies; None if it has none, or the file is missing.
+        files: where its files lie, by kind of media; missing files are left out.
         labels: its classes.
         split: the split that the source gives, None where splits are drawn.
         metadata: the other columns.
@@ -29,16 +29,16 @@ class SourceItem:
     id: str
     document: str
     text: str | None
-    image: Place | None
+    files: Mapping[str, Place]
     labels: tuple[str, ...]
     split: str | None
     metadata: Mapping[str, Any]
 
     @cached_property
     def content(self) -> str:
-        """Changes when the text or the image's file does: what a model sees of an item, apart from its labels."""
-        image = None if self.image is None else [self.image.name, self.image.size, self.image.stamp]
-        return _hash([self.document, self.text, image])
+        """Changes when the text or a file does: what a model sees of an item, apart from its labels."""
+        files = {kind: [place.name, place.size, place.stamp] for kind, place in self.files.items()}
+        return _hash([self.document, self.text, files.pop("image", None), *([files] if files else [])])
 
     @cached_property
     def signature(self) -> str:
@@ -65,13 +65,13 @@ class Source:
         return self.plan.options.pairs
 
     @property
-    def images(self) -> Path:
-        """The folder or archive that holds the images."""
+    def root(self) -> Path:
+        """The folder or archive that holds the files."""
         return self.plan.source_path
 
 
 def read_source(options: IngestOptions) -> Source:
-    """Find all items; no image is opened.
+    """Find all items; no file is opened.
 
     Raises:
         DataError: when there is nothing that can be read.
@@ -83,13 +83,12 @@ def read_source(options: IngestOptions) -> Source:
 def _items(plan: Plan) -> Sequence[SourceItem]:
     found = []
     for number, item in enumerate(plan.items):
-        place = int(plan.place_of_item[number])
         found.append(
             SourceItem(
                 id=item.id,
                 document=item.document,
                 text=item.texts[0] if item.texts else None,
-                image=None if place < 0 else plan.places[place],
+                files={kind: place for kind in plan.files if (place := plan.place(kind, number)) is not None},
                 labels=tuple(plan.labels[number]),
                 split=plan.splits[number] if item.split is not None else None,
                 metadata=dict(getattr(item, "metadata", None) or {}),

@@ -1,13 +1,14 @@
 """Bring an index in step with its source: what differs, writing it, and when the model has to be fitted again."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from diptych._core.errors import DiptychError
 from diptych._core.progress import Progress, silent
 from diptych.ingest import Problem
-from diptych.media import MediaSource, reopen_source
+from diptych.media import KINDS, MediaSource, reopen_source
 from diptych.search import NewItem, entry_id
 from diptych.up.folder import FittedItem, Manifest
 from diptych.up.source import Source, SourceItem
@@ -18,6 +19,7 @@ MOST_RELABELLED = 0.05
 """The share of known items that may have other labels before the model is fitted again."""
 
 _BATCH, _REMOVED_AT_ONCE = 16, 256
+_SIDES = (*KINDS, "text")
 _SET_BY_INDEX = ("id", "modality", "media", "has_media")
 """Names that a column may have and metadata may not."""
 
@@ -103,12 +105,12 @@ def sync(
 ) -> None:
     """Apply changes to an index, a few items at a time, and note each few in the manifest once they are in.
 
-    A kill at any moment loses nothing: what is not noted is written again, which changes nothing. An image that cannot
+    A kill at any moment loses nothing: what is not noted is written again, which changes nothing. A file that cannot
     be read is told as a problem and tried again when its file changes; the item's text is found nevertheless.
 
     Args:
         changes: what to do.
-        source: where images are read from.
+        source: where files are read from.
         index: what is changed.
         manifest: where it is noted.
         problem: told what cannot be indexed, once for each file.
@@ -117,25 +119,25 @@ def sync(
     """
     for start in range(0, len(changes.removed), _REMOVED_AT_ONCE):
         gone = changes.removed[start : start + _REMOVED_AT_ONCE]
-        index.remove([entry_id(modality, id) for id in gone for modality in ("image", "text")])
+        index.remove([entry_id(modality, id) for id in gone for modality in _SIDES])
         manifest.removed(gone)
     if not changes.written:
         return
-    with reopen_source(source.images, source.plan.source_kind) as images:
+    with reopen_source(source.root, source.plan.source_kind) as files:
         for start in range(0, len(changes.written), _BATCH):
             if stopped():
                 return
             batch = changes.written[start : start + _BATCH]
-            _write(batch, images, index, problem)
+            _write(batch, files, index, problem)
             manifest.changed(batch)
             progress("adding to the index", start + len(batch), len(changes.written))
 
 
-def entries_of(item: SourceItem, images: MediaSource) -> list[NewItem]:
+def entries_of(item: SourceItem, files: MediaSource) -> list[NewItem]:
     """The entries of one item, with the metadata that building an index of it would give them.
 
     Raises:
-        OSError: when its image cannot be read.
+        OSError: when one of its files cannot be read.
     """
     metadata: dict[str, Any] = {name: value for name, value in item.metadata.items() if name not in _SET_BY_INDEX}
     metadata |= {"item": item.id, "document": item.document}
@@ -147,34 +149,39 @@ def entries_of(item: SourceItem, images: MediaSource) -> list[NewItem]:
     if item.text is not None:
         metadata["text"] = item.text
         found.append(NewItem(entry_id("text", item.id), "text", item.text, metadata))
-    if item.image is not None:
-        found.append(NewItem(entry_id("image", item.id), "image", images.read(item.image), metadata))
+    for kind, place in item.files.items():
+        found.append(NewItem(entry_id(kind, item.id), kind, files.read(place), metadata))
     return found
 
 
 def _write(
-    batch: Sequence[SourceItem], images: MediaSource, index: IndexWriter, problem: Callable[[Problem], None]
+    batch: Sequence[SourceItem], files: MediaSource, index: IndexWriter, problem: Callable[[Problem], None]
 ) -> None:
     """Write some items: together if all are well, else one entry at a time to find those at fault."""
     entries: list[NewItem] = []
     for item in batch:
-        entries += _readable_entries(item, images, problem)
+        entries += _readable_entries(item, files, problem)
     written = {entry.id for entry in entries}
     try:
         index.add(entries, replace=True)
     except DiptychError:
         written = {entry.id for entry in entries if _written(entry, index, problem)}
-    wanted = {entry_id(modality, item.id) for item in batch for modality in ("image", "text")}
+    wanted = {entry_id(modality, item.id) for item in batch for modality in _SIDES}
     index.remove(sorted(wanted - written))  # the sides that an item no longer has
 
 
-def _readable_entries(item: SourceItem, images: MediaSource, problem: Callable[[Problem], None]) -> list[NewItem]:
-    try:
-        return entries_of(item, images)
-    except (OSError, DiptychError) as error:
-        name = item.image.name if item.image is not None else item.id
-        problem(Problem("picture", name, f"cannot be read ({getattr(error, 'strerror', None) or error})"))
-        return entries_of(replace(item, image=None), images)
+def _readable_entries(item: SourceItem, files: MediaSource, problem: Callable[[Problem], None]) -> list[NewItem]:
+    with suppress(OSError, DiptychError):
+        return entries_of(item, files)
+    readable = {}
+    for kind, place in item.files.items():
+        try:
+            files.read(place)
+            readable[kind] = place
+        except (OSError, DiptychError) as error:
+            reason = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+            problem(Problem("picture", place.name, reason))
+    return entries_of(replace(item, files=readable), files)
 
 
 def _written(entry: NewItem, index: IndexWriter, problem: Callable[[Problem], None]) -> bool:
@@ -182,6 +189,6 @@ def _written(entry: NewItem, index: IndexWriter, problem: Callable[[Problem], No
         index.add([entry], replace=True)
     except DiptychError as error:
         reason = str(error).removeprefix(f"item {entry.id!r} cannot be added: ")
-        problem(Problem("picture" if entry.kind == "image" else "text", entry.id, reason))
+        problem(Problem("text" if entry.kind == "text" else "picture", entry.id, reason))
         return False
     return True

@@ -35,7 +35,7 @@ class WatchedFiles:
 
     Attributes:
         root: a folder of which everything counts; None for a table or an archive.
-        files: the files that count by themselves: the table, the archive, the images a table names, there or not.
+        files: the files that count by themselves: the table, the archive, the files a table names, there or not.
         without: a folder whose files do not count.
     """
 
@@ -46,13 +46,13 @@ class WatchedFiles:
     @classmethod
     def of(cls, source: Source, without: Path) -> "WatchedFiles":
         """The files that a source was read from."""
-        path, images = source.path.resolve(), source.images.resolve()
+        path, images = source.path.resolve(), source.root.resolve()
         if path.is_dir():
             return cls(path, frozenset() if images.is_dir() else frozenset([images]), without.resolve())
         files = {path}
         if images.is_dir():
-            files |= {images / place.name for place in source.plan.places}
-            files |= {images / item.image for item in source.plan.items if item.image}
+            files |= {images / place.name for found in source.plan.files.values() for place in found.places}
+            files |= {images / name for item in source.plan.items for name in item.files.values()}
         else:
             files.add(images)
         return cls(None, frozenset(files), without.resolve())

@@ -1,13 +1,15 @@
-"""The items of the index: list, get, add, replace, delete; and their images."""
+"""The items of the index: list, get, add, replace, delete; and their images and sounds."""
 
 import hashlib
+import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from diptych._core.errors import DataError
-from diptych.media import content_type
+from diptych.media import KINDS, content_type
 from diptych.serving.errors import Problem, not_found
 from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
 from diptych.serving.requests import check_metadata, item_in, item_list, item_out, items_in, json_body
@@ -120,14 +122,15 @@ async def delete_item(
 
 media_router = APIRouter(prefix="/v1", tags=["media"], dependencies=[MAY_READ])
 
-SHOWN = frozenset({"image/avif", "image/bmp", "image/gif", "image/jpeg", "image/png", "image/webp"})
-"""What a browser may show. All else, drawings that can carry programs included, is only handed over as a file."""
+SHOWN = frozenset(content for kind in KINDS.values() for content in kind.served)
+"""What a browser may show or play. All else, drawings that can carry programs too, is only handed over as a file."""
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cache-Control": "private, max-age=300",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_RANGE = re.compile(r"bytes\s*=\s*(?P<first>\d{0,18})-(?P<last>\d{0,18})")
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
 
@@ -136,7 +139,9 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
     responses=errors(404)
     | {
         200: {"content": dict.fromkeys([*sorted(SHOWN), "application/octet-stream"], _BINARY)},
+        206: {"content": dict.fromkeys([*sorted(SHOWN), "application/octet-stream"], _BINARY)},
         304: {"description": "As it was."},
+        416: {"description": "The file has no such bytes."},
     },
     response_class=Response,
 )
@@ -145,7 +150,7 @@ async def media(
     request: Request,
     size: Annotated[Literal["thumbnail", "original"], Query()] = "thumbnail",
 ) -> Response:
-    """An item's image, small or as it came."""
+    """An item's image or sound: a thumbnail (of a sound its spectrogram), or the file as it came, whole or a range."""
     service = service_of(request)
     if size == "original":
         found = await service.read(lambda searcher: searcher.original(id))
@@ -154,15 +159,29 @@ async def media(
         found = None if small is None else (small, content_type(small))
     if found is None:
         raise not_found(id)
-    return _as_media(*found, request.headers.get("if-none-match"))
+    return _as_media(*found, request.headers)
 
 
-def _as_media(data: bytes, kind: str, known: str | None) -> Response:
+def _as_media(data: bytes, kind: str, asked: Mapping[str, str]) -> Response:
     mark = f'"{hashlib.blake2b(data, digest_size=12).hexdigest()}"'
-    headers = _HEADERS | {"ETag": mark}
-    if known == mark:
+    headers = _HEADERS | {"ETag": mark, "Accept-Ranges": "bytes"}
+    if asked.get("if-none-match") == mark:
         return Response(status_code=304, headers=headers)
     if kind not in SHOWN:
         kind = "application/octet-stream"
         headers |= {"Content-Disposition": "attachment"}
-    return Response(data, media_type=kind, headers=headers)
+    wanted = _RANGE.fullmatch(asked.get("range", "").strip()) if asked.get("if-range", mark) == mark else None
+    if wanted is None:  # several ranges, and units other than bytes, may be answered by the whole
+        return Response(data, media_type=kind, headers=headers)
+    start, stop = _bounds(wanted["first"], wanted["last"], len(data))
+    if start >= stop:
+        return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{len(data)}"})
+    headers |= {"Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"}
+    return Response(data[start:stop], 206, media_type=kind, headers=headers)
+
+
+def _bounds(first: str, last: str, size: int) -> tuple[int, int]:
+    """The bytes that a range asks for, as a slice; "-500" asks for the last 500."""
+    if not first:
+        return (size - min(int(last), size), size) if last else (size, size)
+    return int(first), min(int(last) + 1, size) if last else size

@@ -45,6 +45,7 @@ class Limits(BaseModel):
     ] = "none"
     max_upload_bytes: int
     max_pixels: int
+    max_seconds: float
     max_results: int
 
 
@@ -68,6 +69,7 @@ async def info(request: Request) -> Info:
         key_needed=keys.needed,
         max_upload_bytes=settings.max_upload_bytes,
         max_pixels=settings.max_pixels,
+        max_seconds=settings.max_seconds,
         max_results=settings.max_results,
         role=keys.role(key_in(request)) or "none",
     )

@@ -1,4 +1,4 @@
-"""Search by text, images and items."""
+"""Search by text, images, sounds and items."""
 
 from typing import Annotated, Literal
 
@@ -89,7 +89,7 @@ async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) 
     response_model=SearchAnswer,
 )
 async def search(request: Request) -> Response:
-    """Search by text, images and items together, each with a weight."""
+    """Search by text, images, sounds and items together, each with a weight."""
     check_reader(request)
     asked, options = await query_in(request, settings_of(request))
     return await _answered(request, asked, options)

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.ingest.image_tree import read_image_tree
+from diptych.ingest.file_tree import read_file_tree
 from diptych.media import open_source
 
 
@@ -20,7 +20,7 @@ def write(root, *names, **contents) -> None:
 
 def read(root, **options):
     with open_source(root) as source:
-        return read_image_tree(source, **options)
+        return read_file_tree(source, **options)
 
 
 def facts(tree) -> list[tuple]:
@@ -145,10 +145,10 @@ def test_strangers_are_listed(tmp_path) -> None:
     assert sorted(gathered.items) == ["cat/1.jpg", "cat/3.jpg", "dog/1.jpg", "dog/2.jpg", "loose.jpg"]
     assert gathered.items["loose.jpg"].label is None
     assert {str(problem) for problem in gathered.problems} == {
-        "cat/notes.doc: is neither an image nor a text",
+        "cat/notes.doc: is neither an image nor a sound nor a text",
         "cat/2.txt: is empty",
         "cat/out.txt: is a link that leads out of the images' root",
-        "readme.txt: is a text that belongs to no image",
+        "readme.txt: is a text that belongs to no file",
         "dog/5.HEIC: is HEIC, which is not decoded; convert it to JPEG or PNG",
     }
 
@@ -157,13 +157,13 @@ def test_a_stray_text_is_no_item_where_no_image_has_one(tmp_path) -> None:
     write(tmp_path, "a-red-mug.jpg", "b-blue-cup.jpg", "shopping.txt")
     gathered = read(tmp_path).gathered
     assert [item.texts for item in gathered.items.values()] == [("red mug",), ("blue cup",)]
-    assert "belongs to no image" in gathered.problems[0].reason
+    assert "belongs to no file" in gathered.problems[0].reason
 
 
 @pytest.mark.parametrize("names", [(), ("readme.txt",), ("notes.txt",), ("a.heic", "b.heic"), ("x.doc",)])
 def test_a_folder_without_images_is_an_error(tmp_path, names) -> None:
     write(tmp_path, *names)
-    with pytest.raises(DataError, match=r"holds no image that can be used; it (is empty|holds)"):
+    with pytest.raises(DataError, match=r"holds no image or sound that can be used; it (is empty|holds)"):
         read(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Find the image that a table means: by its path, its file name, its name without an ending, or its address."""
+"""Find the file that a table means: by its path, its file name, its name without an ending, or its address."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -7,53 +7,72 @@ from urllib.parse import unquote, urlsplit
 
 from diptych._core.errors import DataError
 from diptych.ingest.column_content import is_address
-from diptych.media import MediaSource, Place, RefusedNameError, checked_name, is_image_name, is_unsupported_name
+from diptych.media import (
+    START_BYTES,
+    MediaSource,
+    Place,
+    RefusedNameError,
+    checked_name,
+    is_media_name,
+    kind_of_content,
+    kind_of_name,
+    media_kind,
+)
 
 ON_THE_WEB = "is an address on the web; download it first"
 
 
 class OnTheWebError(RefusedNameError):
-    """An address whose file is not among the images; nothing is fetched."""
+    """An address whose file is not in the source; nothing is fetched."""
 
 
-class ImageFinder:
-    """Finds images in a source by whatever a table calls them.
+class FileFinder:
+    """Finds media files in a source by whatever a table calls them.
 
     A path is taken from the table's own folder or from the root. What is not there under that path is looked up by
     its file name, letter case and ending apart, anywhere in the source, as long as one file alone has that name.
 
     Args:
         source: the folder or the archive.
-        base: the folder in it from which the table names its images.
+        base: the folder in it from which the table names its files.
     """
 
     def __init__(self, source: MediaSource, base: str = "") -> None:
         self.source = source
         self._base = base
-        self._found: dict[str, Place] = {}
+        self._found: dict[tuple[str, str], Place] = {}
 
-    def find(self, written: str) -> Place:
-        """Find an image.
+    def find(self, written: str, kind: str = "image") -> Place:
+        """Find a file of a kind.
 
         Raises:
             OnTheWebError: for an address whose file is not in the source.
             RefusedNameError: when it is not there, or leads out of the source; the message is the reason.
         """
-        if written not in self._found:
-            self._found[written] = self._search(written)
-        return self._found[written]
+        if (written, kind) not in self._found:
+            self._found[written, kind] = self._search(written, kind)
+        return self._found[written, kind]
 
-    def share_found(self, names: Sequence[Sequence[str]]) -> float:
-        """The share of cells of which at least one name leads to an image."""
-        return sum(any(map(self._has, cell)) for cell in names) / len(names) if names else 0.0
+    def share_found(self, names: Sequence[Sequence[str]], kind: str | None = None) -> float:
+        """The share of cells of which at least one name leads to a file, of a kind if that is named."""
+        found = sum(any(self._has(written, kind) for written in cell) for cell in names)
+        return found / len(names) if names else 0.0
 
-    def _has(self, written: str) -> bool:
+    def _has(self, written: str, kind: str | None) -> bool:
         try:
-            return self.find(written) is not None
+            place = self.find(written, kind or kind_of_name(_path(written)) or "image")
         except RefusedNameError:
             return False
+        return kind is None or self.kind_of(place) == kind
 
-    def _search(self, written: str) -> Place:
+    def kind_of(self, place: Place) -> str:
+        """What a file is: by its name, else by its first bytes; what neither tells counts as an image."""
+        try:
+            return kind_of_name(place.name) or kind_of_content(self.source.peek(place, START_BYTES) or b"") or "image"
+        except OSError:
+            return "image"
+
+    def _search(self, written: str, kind: str) -> Place:
         refusal: RefusedNameError | None = None
         elsewhere = is_address(written) or _is_absolute(written)
         for name in _spellings(written, self._base, self.source.path.resolve().as_posix()):
@@ -64,15 +83,19 @@ class ImageFinder:
         if is_address(written) and urlsplit(written).scheme.lower() != "file":
             refusal = OnTheWebError(ON_THE_WEB)
         if elsewhere or _is_plain(written):
-            alike = self._by_file_name(written, refusal)
+            alike = self._by_file_name(written, refusal, kind)
             if alike is not None:
                 return self.source.locate(alike)
         raise refusal or RefusedNameError("is no name of a file")
 
-    def _by_file_name(self, written: str, refusal: RefusedNameError | None) -> str | None:
+    def _by_file_name(self, written: str, refusal: RefusedNameError | None, kind: str) -> str | None:
         path = PurePosixPath(_path(written).casefold())
-        ended = is_image_name(path.name) or is_unsupported_name(path.name)
-        candidates = self._names.get(path.name, ()) if ended else self._stems.get(path.name, ())
+        if is_media_name(path.name):
+            candidates = self._names.get(path.name, [])
+        else:
+            alike = self._stems.get(path.name, [])
+            wanted = media_kind(kind)
+            candidates = [name for name in alike if wanted.has_name(name) or wanted.name_problem(name) is not None]
         shared = [_shared_parts(name, path) for name in candidates]
         fitting = [name for name, count in zip(candidates, shared, strict=True) if count == max(shared)]
         if len(fitting) > 1 and not isinstance(refusal, OnTheWebError):
@@ -81,20 +104,20 @@ class ImageFinder:
 
     @cached_property
     def _names(self) -> dict[str, list[str]]:
-        """The image files of the source by file name, in one letter case."""
+        """The media files of the source by file name, in one letter case."""
         found: dict[str, list[str]] = {}
         try:
             names = self.source.names()
-        except DataError:  # more files than can be listed: images are then found by their paths alone
+        except DataError:  # more files than can be listed: they are then found by their paths alone
             return found
         for name in names:
-            if is_image_name(name) or is_unsupported_name(name):
+            if is_media_name(name):
                 found.setdefault(PurePosixPath(name).name.casefold(), []).append(name)
         return found
 
     @cached_property
     def _stems(self) -> dict[str, list[str]]:
-        """The image files of the source by file name without its ending."""
+        """The media files of the source by file name without its ending."""
         found: dict[str, list[str]] = {}
         for file_name, names in self._names.items():
             found.setdefault(PurePosixPath(file_name).stem, []).extend(names)
@@ -108,7 +131,7 @@ def _path(written: str) -> str:
 
 
 def _spellings(written: str, base: str, root: str) -> list[str]:
-    """The names under which an image may be found in the source, the likeliest first."""
+    """The names under which a file may be found in the source, the likeliest first."""
     path = _path(written)
     if is_address(written) or _is_absolute(written):
         inside = path[len(root) + 1 :] if path.startswith(f"{root}/") else ""

@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from diptych.ingest.image_finder import ImageFinder, OnTheWebError
+from diptych.ingest.file_finder import FileFinder, OnTheWebError
 from diptych.media import RefusedNameError, open_source
 
 FILES = ("a.jpg", "deep/b.PNG", "deep/c d.webp", "other/same.jpg", "deep/same.jpg", "deep/icon.svg", "notes.txt")
@@ -24,7 +24,7 @@ def finder(request, tmp_path):
             for name in FILES:
                 archive.write(root / name, name)
     with open_source(path) as source:
-        yield ImageFinder(source)
+        yield FileFinder(source)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,6 @@ def test_paths_start_at_the_table(tmp_path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     with open_source(tmp_path) as source:
-        assert ImageFinder(source, "data").find("images/1.jpg").name == "data/images/1.jpg"
-        assert ImageFinder(source).find("images/1.jpg").name == "images/1.jpg"
-        assert ImageFinder(source).find(f"{tmp_path}/data/images/1.jpg").name == "data/images/1.jpg"
+        assert FileFinder(source, "data").find("images/1.jpg").name == "data/images/1.jpg"
+        assert FileFinder(source).find("images/1.jpg").name == "images/1.jpg"
+        assert FileFinder(source).find(f"{tmp_path}/data/images/1.jpg").name == "data/images/1.jpg"
