@@ -272,8 +272,7 @@ def _draft(plan: Plan, kept: Integers, present: dict[str, Booleans]) -> Draft:
 
 def _names(plan: Plan, kind: str, kept: Integers, present: Booleans | None) -> list[str | None]:
     """The name of each item's file of a kind, None where it has none that can be used."""
-    usable = [present is not None and present[number] for number in kept]
-    places = [plan.place(kind, number) if there else None for number, there in zip(kept, usable, strict=True)]
+    places = [plan.place(kind, number) if present is not None and present[number] else None for number in kept]
     return [None if place is None else place.name for place in places]
 
 

@@ -132,7 +132,7 @@ class Searcher:
             parts: what to look for; items of the index named here are left out of the answer.
             text: a text to look for, as a further part.
             image: an image to look for, as a further part: a path, the bytes of a file, or decoded pixels.
-            audio: a sound to look for, likewise; decoded, it is one channel of 16,000 samples a second.
+            audio: a sound to look for, likewise.
             into: the modality whose entries are the hits; None: a hit is an item with all its sides.
             k: how many hits.
             offset: leave out so many of the best.

@@ -56,6 +56,7 @@ _MEANINGS = {
     409: "An item of this id is there already.",
     413: "Too many bytes or pixels.",
     421: "The server does not answer to this name.",
+    416: "The file has no such bytes.",
     415: "The body is neither JSON nor a form.",
     422: "Something in the request is wrong; the message says what.",
     429: "Too many requests.",

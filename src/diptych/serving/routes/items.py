@@ -136,12 +136,11 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
 @media_router.get(
     "/media/{id:path}",
-    responses=errors(404)
+    responses=errors(404, 416)
     | {
         200: {"content": dict.fromkeys([*sorted(SHOWN), "application/octet-stream"], _BINARY)},
         206: {"content": dict.fromkeys([*sorted(SHOWN), "application/octet-stream"], _BINARY)},
         304: {"description": "As it was."},
-        416: {"description": "The file has no such bytes."},
     },
     response_class=Response,
 )
@@ -175,7 +174,8 @@ def _as_media(data: bytes, kind: str, asked: Mapping[str, str]) -> Response:
         return Response(data, media_type=kind, headers=headers)
     start, stop = _bounds(wanted["first"], wanted["last"], len(data))
     if start >= stop:
-        return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{len(data)}"})
+        sentence = f"the file has {len(data):,} bytes, none of them in the range that was asked for."
+        raise Problem(416, "range", sentence, {"Content-Range": f"bytes */{len(data)}"})
     headers |= {"Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"}
     return Response(data[start:stop], 206, media_type=kind, headers=headers)
 
