@@ -153,10 +153,10 @@ def test_decoded_images_never_accumulate(with_options, monkeypatch) -> None:
     """However many images there are, few are held: each is let go before many more are decoded."""
     import weakref
 
-    from diptych.media import image
+    from diptych.media import decoding
 
     alive, most = weakref.WeakSet(), []
-    decode = image.decode_image
+    decode = decoding.decode_image
 
     def counted(data, limits=None):
         image = decode(data, limits).view(Counted)
@@ -164,7 +164,7 @@ def test_decoded_images_never_accumulate(with_options, monkeypatch) -> None:
         most.append(len(alive))
         return image
 
-    monkeypatch.setattr(image, "decode_image", counted)
+    monkeypatch.setattr(decoding, "decode_image", counted)
     monkeypatch.setattr("diptych.ingest.extract._SHARD_TEXTS", 64)
     monkeypatch.setattr("diptych.ingest.describe._BATCH", 3)
     ingest(with_options(features={"image": "visual-words:2+phow:2", "text": "bow"}))

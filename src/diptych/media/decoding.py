@@ -1,4 +1,4 @@
-"""Decode images of any common format into sRGB bytes, within limits; needs the extra "images".
+"""Images as a kind of media: any common format is decoded into sRGB bytes, within limits; needs the extra "images".
 
 Images are turned as their EXIF says, transparency is put on white, an animation gives its first frame, sixteen bits are
 scaled to eight. Memory is bounded: a header is read and checked before any pixel, an image is decoded at the size that
@@ -14,18 +14,21 @@ from os import PathLike
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
 from diptych.media.formats import ICON_TYPE, SVG_TYPE, content_type, conversion_advice, unsupported_format
-from diptych.media.kinds import MediaError, MediaTooLargeError
+from diptych.media.kinds import MediaError, MediaLimits, MediaTooLargeError
 from diptych.media.pixels import SHORTER_SIDE, reduction, to_array
 from diptych.media.svg import SvgError, draw_svg
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO", "TGA")
 """What is decoded. Others of Pillow's formats start programs or follow addresses, and stay closed."""
 
+LONGEST_SIDE = 256
+"""Of a thumbnail."""
 _BYTES_PER_PIXEL = {"JPEG": 6, "TIFF": 8, "WEBP": 16, "AVIF": 20, "JPEG2000": 24}
 _OTHERS_BYTES_PER_PIXEL = 4
 _MOST_INNER_PIXELS = 16_000_000
@@ -144,6 +147,34 @@ def decode_image(data: bytes, limits: Limits | None = None) -> ImageArray:
         image.draft(None, (SHORTER_SIDE, SHORTER_SIDE))
         image.load()
         return to_array(image)
+
+
+def decode(data: bytes, limits: MediaLimits) -> ImageArray:
+    """Decode an image; see `decode_image`."""
+    return decode_image(data, _limits(limits))
+
+
+def cost(data: bytes, limits: MediaLimits) -> int:
+    """Return how many pixels an image will be decoded to, by its header alone; an SVG, which has none, is refused."""
+    return read_header(data, _limits(limits)).decoded_pixels
+
+
+def thumbnail(item: ImageArray) -> bytes:
+    """Encode a decoded image as WebP of at most 256 pixels a side, without the metadata of the original."""
+    small = Image.fromarray(item)
+    small.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
+    encoded = BytesIO()
+    small.save(encoded, "WEBP", quality=82, method=2)
+    return encoded.getvalue()
+
+
+def blank() -> ImageArray:
+    """Return a small white image."""
+    return np.full((64, 64, 3), 255, np.uint8)
+
+
+def _limits(limits: MediaLimits) -> Limits:
+    return Limits(limits.max_pixels, limits.max_bytes, limits.max_side, limits.max_memory)
 
 
 @contextmanager
