@@ -131,7 +131,7 @@ class Searcher:
         Args:
             parts: what to look for; items of the index named here are left out of the answer.
             text: a text to look for, as a further part.
-            image: an image to look for, as a further part: a path, the bytes of a file, or decoded pixels.
+            image: an image to look for, as a further part: a path, the bytes of a file, or decoded.
             audio: a sound to look for, likewise.
             into: the modality whose entries are the hits; None: a hit is an item with all its sides.
             k: how many hits.
@@ -228,12 +228,7 @@ class Searcher:
         return self.generations.read(lambda index: index.index.count(where=where, modality=modality))
 
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
-        """Embed and add texts and images, all or none.
-
-        Args:
-            items: what to add.
-            replace: whether an item of the same id is replaced; else it is an error.
-        """
+        """Embed and add texts and files, all or none; an id that is there is replaced on request, else an error."""
         with self.generations.writing() as index:
             done = index.writer.add(items, replace=replace)
             index.keys.note(key for item in items for key in item.metadata)
