@@ -179,7 +179,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diptych.features import Block, stateful
-from diptych.features.image.descriptor import FixedDescriptor
+from diptych.features.image import FixedDescriptor
 
 
 @stateful

@@ -134,8 +134,8 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
         "mpeg7": _image("+".join(f"mpeg7:{name}" for name in _MPEG7), "colours and edges as MPEG-7 has them", 784),
     },
     "audio": {
-        "logmel": _audio("logmel:LogMel", "how loud each band of frequencies is, and how that varies", 256, _BANDS),
-        "mfcc": _audio("mfcc:Mfcc", "cepstral coefficients, the shape of the spectrum", 120, _COEFFICIENTS),
+        "logmel": _audio("spectral:LogMel", "how loud each band of frequencies is, and how that varies", 256, _BANDS),
+        "mfcc": _audio("spectral:Mfcc", "cepstral coefficients, the shape of the spectrum", 120, _COEFFICIENTS),
         "onnx": _audio(
             "onnx_audio:OnnxAudio",
             "an encoder of your own that takes samples: an ONNX file, or a folder as Optimum exports it",

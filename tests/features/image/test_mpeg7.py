@@ -11,7 +11,7 @@ from diptych._core.arrays import ImageArray
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
 from diptych.features.contract import width
-from diptych.features.image.descriptor import FixedDescriptor
+from diptych.features.image import FixedDescriptor
 from diptych.features.image.mpeg7 import (
     KINDS,
     ColourLayout,

@@ -14,8 +14,8 @@ from diptych.data import Protocol, training_data
 from diptych.evaluation import evaluate_instances, mean_average_precision
 from diptych.methods import create
 from diptych.methods.deep import cdmlmr
-from diptych.methods.deep.base_network import BaseNetwork
 from diptych.methods.deep.class_space import REGRESSION_WEIGHTS
+from diptych.methods.deep.cmdn import BaseNetwork
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder
 from diptych.methods.propagation import propagate

@@ -9,8 +9,8 @@ import pytest
 
 from diptych._core.errors import ConfigError
 from diptych.methods import create, load_model, method_class, save_model
-from diptych.methods.deep.base_network import BaseNetwork
 from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
+from diptych.methods.deep.cmdn import BaseNetwork
 
 pytestmark = pytest.mark.usefixtures("hurried")
 

@@ -10,7 +10,7 @@ from diptych._core.errors import ConfigError, FitError
 from diptych.data import Protocol, training_data
 from diptych.methods import create
 from diptych.methods.deep import profile as profiles
-from diptych.methods.deep.base_network import BaseNetwork, shared_embeddings
+from diptych.methods.deep.cmdn import BaseNetwork, shared_embeddings
 from diptych.methods.deep.dbn import announce_stand_in, train_dbn
 from diptych.methods.deep.deep_method import StageContext
 from diptych.methods.deep.layers import CountLayer, run_chain

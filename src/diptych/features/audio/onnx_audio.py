@@ -12,7 +12,7 @@ from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
-from diptych.features.audio.logmel import check_sound
+from diptych.features.audio.spectral import check_sound
 from diptych.features.contract import Block
 from diptych.features.encoder_files import EncoderFolder, choose_output, graph_hash, open_graph
 from diptych.features.text.passages import unit

@@ -10,7 +10,7 @@ import numpy as np
 from diptych._core.arrays import Floats, ImageArray, Singles
 from diptych._core.state import stateful
 from diptych.features.contract import Block
-from diptych.features.image.descriptor import FixedDescriptor
+from diptych.features.image import FixedDescriptor
 
 LAB_UNIT: Floats = np.array([100 / 255, 1.0, 1.0])
 """How much L*, a* and b* one step of a byte of `lab_bytes` is."""

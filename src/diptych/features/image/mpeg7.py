@@ -13,8 +13,8 @@ import scipy.fft
 from diptych._core.arrays import ImageArray, Integers, Singles
 from diptych._core.state import stateful
 from diptych.features.contract import Block
+from diptych.features.image import FixedDescriptor
 from diptych.features.image.colour import grey, hsv_bytes
-from diptych.features.image.descriptor import FixedDescriptor
 
 CELLS = 256
 WINDOW = 8

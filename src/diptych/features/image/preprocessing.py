@@ -11,7 +11,7 @@ from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.state import stateful
 from diptych.features.encoder_files import EncoderFolder
-from diptych.features.image.descriptor import check_image
+from diptych.features.image import check_image
 
 _RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 """Pillow's numbers, which the files hold."""

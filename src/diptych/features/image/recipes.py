@@ -13,8 +13,8 @@ from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block, Composition, Extractor, Feature, learns, restarts
+from diptych.features.image import check_image
 from diptych.features.image.colour import ColourCorrelogram, ColourHistogram, ColourMoments
-from diptych.features.image.descriptor import check_image
 from diptych.features.image.mpeg7 import ColourLayout, ColourStructure, EdgeHistogram, ScalableColour
 from diptych.features.image.texture import EdgeDirection, Gist, WaveletTexture
 from diptych.features.image.visual_words import VisualWords, phow

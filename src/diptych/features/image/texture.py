@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from diptych._core.arrays import Floats, ImageArray, Singles
 from diptych._core.state import stateful
 from diptych.features.contract import Block
+from diptych.features.image import FixedDescriptor
 from diptych.features.image.colour import grey
-from diptych.features.image.descriptor import FixedDescriptor
 
 DIRECTIONS = 72
 DEGREES = 360 // DIRECTIONS

@@ -17,7 +17,7 @@ from diptych._core.seeding import generator
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
-from diptych.features.image.descriptor import check_image
+from diptych.features.image import check_image
 
 BINS = 4
 ORIENTATIONS = 8

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import Progress
 from diptych.data import Protocol, TrainingData
-from diptych.methods.deep.base_network import BaseNetwork
 from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
 from diptych.methods.deep.class_space import branch_space, probability_space
+from diptych.methods.deep.cmdn import BaseNetwork
 from diptych.methods.deep.deep_method import DeepMethod, Documents, StageContext, documents, monitoring
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.network_training import RATE, frozen_towers, train_network

@@ -8,7 +8,7 @@ import numpy as np
 
 from diptych._core.errors import ConfigError
 from diptych.data import Protocol, TrainingData
-from diptych.methods.deep.base_network import shared_embeddings
+from diptych.methods.deep.cmdn import shared_embeddings
 from diptych.methods.deep.deep_method import DeepMethod, StageContext, monitoring
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.metric_design import MetricData, MetricDesign, metric_data
