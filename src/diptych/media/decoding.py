@@ -257,34 +257,3 @@ def _content(data: bytes) -> str:
 
 def _sentence(error: Exception) -> str:
     return str(error).strip().rstrip(".").splitlines()[0] if str(error).strip() else type(error).__name__
-
-
-LONGEST_SIDE = 256
-
-
-def decode(data: bytes, limits: MediaLimits) -> ImageArray:
-    """Decode an image to height × width × 3 bytes; see `diptych.media.decoding`."""
-    return decode_image(data, _limits(limits))
-
-
-def cost(data: bytes, limits: MediaLimits) -> int:
-    """Return how many pixels an image will be decoded to, by its header alone; an SVG, which has none, is refused."""
-    return read_header(data, _limits(limits)).decoded_pixels
-
-
-def thumbnail(item: ImageArray) -> bytes:
-    """Encode a decoded image as WebP of at most 256 pixels a side, without the metadata of the original."""
-    small = Image.fromarray(item)
-    small.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
-    encoded = BytesIO()
-    small.save(encoded, "WEBP", quality=82, method=2)
-    return encoded.getvalue()
-
-
-def blank() -> ImageArray:
-    """Return a small white image."""
-    return np.full((64, 64, 3), 255, np.uint8)
-
-
-def _limits(limits: MediaLimits) -> Limits:
-    return Limits(limits.max_pixels, limits.max_bytes, limits.max_side, limits.max_memory)
