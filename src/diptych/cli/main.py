@@ -41,6 +41,7 @@ COMMANDS = {
     "search": _Place("search_command", "search", "Search an index with text, images or items."),
     "add": _Place("index_commands", "add", "Add images and texts to an index."),
     "remove": _Place("index_commands", "remove", "Remove items from an index."),
+    "teach": _Place("teach_command", "teach", "Answer questions about items and learn from the answers."),
     "reliability": _Place("index_commands", "reliability", "Show how reliable an index's probabilities are."),
     "verify": _Place("serve_commands", "verify", "Compare an index, a model or a dataset with its checksums."),
     "backup": _Place("serve_commands", "backup", "Write an index into one file."),

@@ -55,6 +55,10 @@ def serve(
     snapshots: Annotated[
         Path | None, typer.Option("--snapshots", metavar="DIR", help="Folder for backups asked for over HTTP.")
     ] = None,
+    dataset: Annotated[
+        Path | None,
+        typer.Option("--dataset", metavar="DATASET", help="Where the dataset to learn from is, if it was moved."),
+    ] = None,
     tls_cert: Annotated[
         Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate chain (PEM), to serve HTTPS.")
     ] = None,
@@ -130,6 +134,7 @@ def serve(
         public_read=public_read,
         audit_log=_path(audit_log),
         snapshots=_path(snapshots),
+        dataset=_path(dataset),
         tls_cert=_path(tls_cert),
         tls_key=_path(tls_key),
         trust_proxy=trust_proxy,

@@ -166,10 +166,12 @@ def _is_model_of(folder: SearchFolder, dataset: Dataset) -> bool:
 
 
 def _is_index_of(folder: SearchFolder, dataset: Dataset) -> bool:
-    """Whether the index is there, of this dataset and of the model that is there."""
+    """Whether the index is there, of this dataset and of the model that is there, or learned from what was taught."""
     try:
         with Searcher.open(folder.index) as searcher:
             known = searcher.info()
+        if known["dataset"].get("taught_from") == dataset.fingerprint:
+            return True
         found = known["model"]["fingerprint"], known["dataset"]["fingerprint"]
         return bool(found == (model_fingerprint(folder.model), dataset.fingerprint))
     except DiptychError:
