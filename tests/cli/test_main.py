@@ -14,7 +14,8 @@ from diptych.data import emoji, emoji_catalogue, protocol
 from diptych.experiments import reproduce
 from diptych.ingest import options as ingest_options
 from diptych.methods import purposes, registry
-from diptych.search import query, spaces
+from diptych.search import query
+from diptych.search.browse import projection
 
 HEAVY = {
     "numpy",
@@ -98,7 +99,7 @@ def test_choices_are_those_of_the_library() -> None:
     assert get_args(options.Captions) == get_args(ingest_options.Captions)
     assert tuple(options.PROFILES) == tuple(registry.PROFILES)
     assert get_args(search_command.Mode) == get_args(query.Mode)
-    assert get_args(index_commands.Projection) == get_args(spaces.ProjectionChoice)
+    assert get_args(index_commands.Projection) == get_args(projection.ProjectionChoice)
     assert get_args(model_commands.Normalisation) == get_args(evaluation.Normalisation)
     assert get_args(model_commands.Denominator) == get_args(evaluation.Denominator)
     assert get_args(model_commands.Relevance) == get_args(experiments.Relevance)
