@@ -1,5 +1,7 @@
 // Ask the server; when it asks for a key, ask the person.
 
+import { t } from "/page/i18n.js";
+
 const STORED = "diptych-key";
 
 export class ApiError extends Error {
@@ -11,9 +13,10 @@ export class ApiError extends Error {
 }
 
 export class Api {
-  /** `askKey(wasWrong)` promises a key. */
-  constructor(askKey) {
+  /** `askKey(wasWrong)` promises a key; `reached(yes)` is told whether the server can be reached. */
+  constructor(askKey, reached = () => {}) {
     this.askKey = askKey;
+    this.reached = reached;
     this.key = sessionStorage.getItem(STORED);
     this.asking = null;
   }
@@ -22,20 +25,30 @@ export class Api {
     return (await this.fetch(address, options)).json();
   }
 
+  send(method, address, body, options = {}) {
+    const headers = { "Content-Type": "application/json" };
+    return this.json(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), ...options });
+  }
+
+  headers() {
+    return this.key ? { Authorization: `Bearer ${encodeKey(this.key)}` } : {};
+  }
+
   async fetch(address, options = {}) {
     for (;;) {
       const sent = this.key;
-      const headers = { ...options.headers, ...(sent ? { Authorization: `Bearer ${encodeKey(sent)}` } : {}) };
       let response;
       try {
-        response = await fetch(address, { ...options, headers });
+        response = await fetch(address, { ...options, headers: { ...options.headers, ...this.headers() } });
       } catch (error) {
         if (error.name === "AbortError") throw error;
-        throw new ApiError(0, "unreachable", "The server cannot be reached. Is it still running?");
+        this.reached(false);
+        throw new ApiError(0, "unreachable", t("offline"));
       }
+      this.reached(true);
       if (response.ok) return response;
       const body = await response.json().catch(() => null);
-      const told = body?.error ?? { code: "unknown", message: `The server answered ${response.status}.` };
+      const told = body?.error ?? { code: "unknown", message: t("error.status", { status: String(response.status) }) };
       if (response.status !== 401) throw new ApiError(response.status, told.code, told.message);
       if (sent === this.key) await this.newKey(told.code === "key_wrong");
     }
@@ -44,19 +57,21 @@ export class Api {
   /** Many requests may fail at once; the person is asked once. */
   newKey(wasWrong) {
     this.asking ??= this.askKey(wasWrong).then((key) => {
-      this.key = key;
-      sessionStorage.setItem(STORED, key);
       this.asking = null;
+      if (key === null) throw new ApiError(401, "key_needed", t("key.title"));
+      this.setKey(key);
     });
     return this.asking;
   }
 
+  setKey(key) {
+    this.key = key || null;
+    if (key) sessionStorage.setItem(STORED, key);
+    else sessionStorage.removeItem(STORED);
+  }
+
   search(parts, options, image, signal) {
-    if (!image) {
-      const headers = { "Content-Type": "application/json" };
-      const body = JSON.stringify({ parts, ...options });
-      return this.json("/v1/search", { method: "POST", headers, body, signal });
-    }
+    if (!image) return this.send("POST", "/v1/search", { parts, ...options }, { signal });
     const form = new FormData();
     form.append("image", image, "image");
     form.append("query", JSON.stringify({ parts, ...options }));

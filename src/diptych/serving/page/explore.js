@@ -1,175 +1,402 @@
-// The shared space in two dimensions: zoom, move, look, and click to search.
+// Explore: every item in two dimensions, named at each zoom, with thumbnails when near, results highlighted, and a lasso.
 
-import { find, make, mark } from "/page/dom.js";
-import { nameOf } from "/page/filters.js";
+import { find, make } from "/page/dom.js";
 import { Gestures } from "/page/gestures.js";
+import { t } from "/page/i18n.js";
 import { colours } from "/page/palette.js";
-import { Space } from "/page/space.js";
-import { Tip } from "/page/tip.js";
+import { nameOf } from "/page/results.js";
+import { counted } from "/page/selection.js";
 
 const REACH = 14;
-const SHAPES = ["circle", "square"];
+const NONE = 65_535;
+const MOST_IMAGES = 90;
+const IMAGE = 56;
 
-export class Explore {
-  constructor(api, chosen) {
-    this.api = api;
-    this.chosen = chosen;
+export class View {
+  constructor(app) {
+    Object.assign(this, { app, picked: new Set(), over: -1, points: null, path: null, images: new Map(), items: new Map(), lit: null });
     this.canvas = find("#map");
-    this.tip = new Tip(api, find("#tip"), find("#stage"));
-    this.picked = new Set();
-    this.over = -1;
-    this.points = null;
+    this.pen = this.canvas.getContext("2d");
+    this.overlay = find("#over-map").getContext("2d");
     this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.dark.addEventListener("change", () => this.dress());
+    this.gestures = new Gestures(this.canvas, this);
+    const click = (id, act) => find(id).addEventListener("click", act);
+    click("#zoom-in", () => this.zoomMiddle(1.5));
+    click("#zoom-out", () => this.zoomMiddle(1 / 1.5));
+    click("#zoom-all", () => this.fit());
+    click("#lasso", () => this.setLasso(!this.gestures.lassoing));
+    find("#light input").addEventListener("change", () => this.draw());
+    new ResizeObserver(() => this.resize()).observe(find("#stage"));
+    app.selection.changed(() => this.draw());
+  }
+
+  /** What was changed elsewhere is fetched when the map is looked at again. */
+  stale() {
+    this.old = true;
+  }
+
+  speak() {
+    if (this.points) this.describe();
   }
 
   async show() {
-    if (this.points) return this.resize();
-    find("#map-says").textContent = "Loading the space…";
+    if (this.points && !this.old) {
+      this.highlight();
+      return this.resize();
+    }
+    if (!this.points) find("#map-says").textContent = t("map.loading");
     try {
-      this.points = await this.api.json("/v1/projection");
+      this.take(await (await this.app.api.fetch("/v1/map")).arrayBuffer());
     } catch (error) {
       find("#map-says").textContent = error.message;
       return undefined;
     }
-    this.space = new Space(this.points.x, this.points.y);
-    this.modalities = [...new Set(this.points.modalities)];
-    this.classes = [...new Set(this.points.labels.filter((label) => label !== null))].sort();
-    this.gestures = new Gestures(this.canvas, this);
-    find("#zoom-in").addEventListener("click", () => this.zoomMiddle(1.5));
-    find("#zoom-out").addEventListener("click", () => this.zoomMiddle(1 / 1.5));
-    find("#zoom-all").addEventListener("click", () => this.fit());
-    this.dark.addEventListener("change", () => this.dress());
-    new ResizeObserver(() => this.resize()).observe(find("#stage"));
+    const again = this.old;
+    this.old = false;
     this.dress();
     this.describe();
     this.resize();
-    return this.fit();
+    this.highlight();
+    return again ? this.draw() : this.fit();
+  }
+
+  /** Columns of bytes: a head of JSON, then x, y and the codes of the labels. */
+  take(data) {
+    const length = new DataView(data).getUint32(0, true);
+    const { count, labels, ids } = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
+    const at = 4 + length;
+    this.points = { count, labels, ids, x: new Float32Array(data, at, count), y: new Float32Array(data, at + 4 * count, count), codes: new Uint16Array(data, at + 8 * count, count) };
+    this.place = new Map(ids.map((id, place) => [id, place]));
+    this.sums = new Map();
+    for (const code of this.points.codes) this.sums.set(code, (this.sums.get(code) ?? 0) + 1);
+    this.over = -1;
   }
 
   describe() {
-    const { ids, total } = this.points;
-    const whole = `${total.toLocaleString()} ${this.modalities.map((name) => nameOf(name).toLowerCase()).join(" and ")}`;
-    const some = ids.length < total ? `${ids.length.toLocaleString()} of ${whole}` : whole;
-    find("#map-says").textContent = `${some}. What belongs together stands close together.`;
-    find("#kinds").replaceChildren(
-      ...this.modalities.map((name, place) => make("span", {}, mark(SHAPES[place % 2]), nameOf(name))),
-    );
-    this.canvas.dataset.points = String(ids.length);
+    const items = counted(this.points.count);
+    find("#map-says").textContent = t("map.items", { items });
+    this.canvas.dataset.points = String(this.points.count);
+    this.highlight();
   }
 
   dress() {
-    this.colours = colours(this.classes, this.dark.matches);
+    if (!this.points) return;
+    const { labels } = this.points;
+    const found = colours(labels, this.dark.matches);
+    this.names = [...labels.map((name) => found.get(name))];
+    const packed = (rgb) => {
+      const [red, green, blue] = rgb.match(/\d+/g).map(Number);
+      return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+    };
+    const ground = this.dark.matches ? 0xff1e1f21 : 0xffffffff;
+    const mixed = (colour) => [0, 8, 16].reduce((sum, shift) => sum | (Math.round(((colour >>> shift) & 255) * 0.16 + ((ground >>> shift) & 255) * 0.84) << shift), 0xff000000) >>> 0;
+    this.full = new Uint32Array(NONE + 1).fill(packed(found.get(null)));
+    labels.forEach((_, code) => (this.full[code] = packed(this.names[code])));
+    this.faded = this.full.map(mixed);
     find("#legend").replaceChildren(
-      ...this.classes.map((name) => {
-        const button = make("button", { type: "button", onclick: () => this.pick(name) }, mark("circle", this.colours.get(name)), name);
-        button.setAttribute("aria-pressed", String(!this.picked.size || this.picked.has(name)));
+      ...labels.map((name, code) => {
+        const dot = make("span", { class: "dot" });
+        dot.style.setProperty("--dot", this.names[code]);
+        const button = make("button", { type: "button", onclick: () => this.pick(code) }, dot, name, make("small", {}, String(this.sums.get(code) ?? 0)));
+        button.setAttribute("aria-pressed", String(!this.picked.size || this.picked.has(code)));
         return make("li", {}, button);
       }),
     );
     this.draw();
   }
 
-  pick(name) {
-    if (!this.picked.delete(name)) this.picked.add(name);
-    const place = this.classes.indexOf(name);
+  pick(code) {
+    if (!this.picked.delete(code)) this.picked.add(code);
     this.dress();
-    find("#legend").children[place].firstChild.focus();
+    find("#legend").children[code].firstChild.focus();
+  }
+
+  /** The results of the current question, as far as they are loaded. */
+  highlight() {
+    if (!this.points) return;
+    const { results } = this.app;
+    const hits = results.ranked ? results.hits.flatMap((hit) => [hit, ...(hit.group ?? [])]) : [];
+    const places = hits.map((hit) => this.place.get(hit.id)).filter((place) => place !== undefined);
+    this.lit = places.length ? new Set(places) : null;
+    find("#light").hidden = !this.lit;
+    find("#light span").textContent = t("light", { n: places.length });
+    this.canvas.dataset.lit = String(places.length);
+    this.draw();
   }
 
   resize() {
-    const { clientWidth, clientHeight } = find("#stage");
-    const ratio = window.devicePixelRatio || 1;
-    if (!clientWidth || !this.space) return;
-    this.width = clientWidth;
-    this.height = clientHeight;
-    this.canvas.width = Math.round(clientWidth * ratio);
-    this.canvas.height = Math.round(clientHeight * ratio);
-    this.canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.draw();
+    const { clientWidth: width, clientHeight: height } = find("#stage");
+    if (!width || !this.points) return;
+    this.ratio = window.devicePixelRatio || 1;
+    const first = !this.width;
+    const [right, down] = [(width - this.width) / 2, (height - this.height) / 2];
+    Object.assign(this, { width, height });
+    for (const pen of [this.pen, this.overlay]) Object.assign(pen.canvas, { width: Math.round(width * this.ratio), height: Math.round(height * this.ratio) });
+    this.overlay.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.pixels = this.pen.createImageData(this.pen.canvas.width, this.pen.canvas.height);
+    this.buffer = new Uint32Array(this.pixels.data.buffer);
+    if (!first && this.scale) this.move(right, down);
+    else this.draw();
   }
 
   fit() {
-    this.space.fit(this.width, this.height);
+    if (!this.width) return;
+    const extent = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+    const [[left, right], [bottom, top]] = [extent(this.points.x), extent(this.points.y)];
+    const room = (size) => Math.max(1, size - 72);
+    this.scale = Math.min(room(this.width) / (right - left || 1), room(this.height) / (top - bottom || 1));
+    Object.assign(this, { smallest: this.scale / 2, largest: this.scale * 600 });
+    this.left = this.width / 2 - ((left + right) / 2) * this.scale;
+    this.top = this.height / 2 + ((bottom + top) / 2) * this.scale;
     this.draw();
+  }
+
+  at(place) {
+    return [this.points.x[place] * this.scale + this.left, this.top - this.points.y[place] * this.scale];
   }
 
   zoomMiddle(factor) {
     this.zoom(factor, this.width / 2, this.height / 2);
   }
 
+  /** Zoom so that the point under (x, y) stays where it is. */
   zoom(factor, x, y) {
-    this.space.zoom(factor, x, y);
-    this.tip.hide();
+    const scale = Math.min(this.largest, Math.max(this.smallest, this.scale * factor));
+    const real = scale / this.scale;
+    Object.assign(this, { scale, left: x - (x - this.left) * real, top: y - (y - this.top) * real });
+    this.hideTip();
     this.draw();
   }
 
   move(right, down) {
-    this.space.move(right, down);
-    this.tip.hide();
+    this.left += right;
+    this.top += down;
+    this.hideTip();
     this.draw();
   }
 
   isShown(place) {
-    return !this.picked.size || this.picked.has(this.points.labels[place]);
+    return !this.picked.size || this.picked.has(this.points.codes[place]);
+  }
+
+  nearest(x, y) {
+    const { count } = this.points;
+    let [best, found] = [REACH * REACH, -1];
+    for (let place = 0; place < count; place += 1) {
+      const [right, down] = [this.points.x[place] * this.scale + this.left - x, this.top - this.points.y[place] * this.scale - y];
+      const distance = right * right + down * down;
+      if (distance < best && this.isShown(place)) [best, found] = [distance, place];
+    }
+    return found;
   }
 
   look(x, y) {
-    const found = this.space.nearest(x, y, REACH, (place) => this.isShown(place));
+    const found = this.nearest(x, y);
     this.canvas.classList.toggle("over", found >= 0);
     if (found === this.over) return;
     this.over = found;
-    if (found < 0) this.tip.hide();
-    else this.tip.show(this.points.ids[found], this.points.labels[found], this.space.screenX(found), this.space.screenY(found));
-    this.draw();
+    if (found < 0) this.hideTip();
+    else this.showTip(found);
+    this.paintOver();
   }
 
-  click(x, y) {
-    const found = this.space.nearest(x, y, REACH, (place) => this.isShown(place));
+  async click(x, y) {
+    const found = this.nearest(x, y);
     if (found < 0) return;
-    this.tip.hide();
-    this.chosen(this.points.ids[found], this.points.modalities[found]);
+    this.hideTip();
+    const item = await this.item(found);
+    if (item) this.app.open(item);
+  }
+
+  setLasso(on) {
+    this.gestures.lassoing = on;
+    find("#lasso").setAttribute("aria-pressed", String(on));
+    this.canvas.classList.toggle("lasso", on);
+  }
+
+  /** `path` is where the lasso went so far; null when it is let go. */
+  lasso(path, ended) {
+    this.path = ended ? null : path;
+    if (ended && path.length > 2) {
+      const inside = [];
+      for (let place = 0; place < this.points.count; place += 1) {
+        const [x, y] = this.at(place);
+        if (this.isShown(place) && within(path, x, y)) inside.push(place);
+      }
+      this.app.selection.add(inside.map((place) => ({ id: this.points.ids[place], item: this.points.ids[place], metadata: null })));
+      this.setLasso(false);
+    }
+    this.paintOver();
+  }
+
+  item(place) {
+    const id = this.points.ids[place];
+    if (!this.items.has(id)) {
+      if (this.items.size > 500) this.items.clear();
+      this.items.set(id, this.app.api.item(id).catch(() => null));
+    }
+    return this.items.get(id);
+  }
+
+  hideTip() {
+    this.tipped = -1;
+    find("#tip").hidden = true;
+  }
+
+  async showTip(place) {
+    this.tipped = place;
+    await new Promise((done) => setTimeout(done, 60)); // a pointer that only passes asks nothing
+    if (this.tipped !== place) return;
+    const item = await this.item(place);
+    if (this.tipped !== place || !item) return;
+    const box = find("#tip");
+    const image = item.media ? make("img", { alt: "" }) : null;
+    if (image) this.app.api.show(image, item.media);
+    const label = this.points.labels[this.points.codes[place]];
+    box.replaceChildren(...[image, make("span", {}, nameOf(item)), label ? make("small", {}, label) : null].filter(Boolean));
+    box.hidden = false;
+    const [x, y] = this.at(place);
+    const side = (from, size, room) => (from + size + 24 > room ? Math.max(4, from - size - 16) : from + 16);
+    box.style.left = `${side(x, box.offsetWidth, this.width)}px`;
+    box.style.top = `${side(y, box.offsetHeight, this.height)}px`;
   }
 
   draw() {
-    if (this.waiting || !this.width) return;
+    if (this.waiting || !this.width || !this.points || !this.scale) return;
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
-      this.paint(this.canvas.getContext("2d"));
+      this.paint();
     });
   }
 
-  paint(pen) {
-    const { labels, modalities, ids } = this.points;
+  /** Points are written straight into pixels: as quick for a hundred thousand as for ten. */
+  paint() {
+    const { ratio, buffer, points } = this;
+    const [width, height] = [this.pixels.width, this.pixels.height];
+    const { x, y, codes, count } = points;
+    const [scale, left, top] = [this.scale * ratio, this.left * ratio, this.top * ratio];
+    const lit = find("#light input").checked ? this.lit : null;
+    const radius = Math.max(1, (count > 50_000 ? 1.3 : count > 5_000 ? 2 : count > 800 ? 3 : 4) * ratio * Math.min(2, Math.max(1, Math.sqrt(this.scale / this.smallest / 2) * 0.7)));
+    const disc = offsets(radius, width);
+    const bright = offsets(radius * 1.5 + 1, width);
+    buffer.fill(0);
+    const visible = (this.visible = []);
+    const dot = (place, shape, palette) => {
+      const [px, py] = [Math.round(x[place] * scale + left), Math.round(top - y[place] * scale)];
+      const { reach } = shape;
+      if (px < reach || py < reach || px >= width - reach || py >= height - reach) return;
+      const [middle, colour] = [py * width + px, palette[codes[place]]];
+      for (const offset of shape.offsets) buffer[middle + offset] = colour;
+      if (palette === this.full) visible.push(place);
+    };
+    for (let place = 0; place < count; place += 1) if (lit ? !lit.has(place) : !this.isShown(place)) dot(place, disc, this.faded);
+    if (lit) for (const place of lit) dot(place, bright, this.full);
+    else for (let place = 0; place < count; place += 1) if (this.isShown(place)) dot(place, disc, this.full);
+    this.pen.putImageData(this.pixels, 0, 0);
+    this.paintOver();
+  }
+
+  /** Names, thumbnails, the selection, the lasso and what is under the pointer. */
+  paintOver() {
+    const pen = this.overlay;
+    if (!this.width || !this.visible) return;
+    const style = getComputedStyle(this.canvas);
     pen.clearRect(0, 0, this.width, this.height);
-    const size = ids.length > 5000 ? 2.4 : ids.length > 800 ? 3.4 : 4.6;
-    for (const faded of [true, false]) {
-      pen.globalAlpha = faded ? 0.12 : 0.82;
-      for (let place = 0; place < ids.length; place += 1) {
-        if (this.isShown(place) === faded) continue;
-        const x = this.space.screenX(place);
-        const y = this.space.screenY(place);
-        if (x < -9 || y < -9 || x > this.width + 9 || y > this.height + 9) continue;
-        pen.fillStyle = this.colours.get(labels[place]) ?? this.colours.get(null);
-        dot(pen, x, y, size, this.modalities.indexOf(modalities[place]) % 2);
-      }
-    }
-    if (this.over >= 0) {
-      pen.globalAlpha = 1;
-      pen.lineWidth = 2.5;
-      pen.strokeStyle = getComputedStyle(this.canvas).color;
+    this.paintImages(pen);
+    const ink = style.color;
+    const ring = (place, size, colour) => {
+      const [x, y] = this.at(place);
+      Object.assign(pen, { lineWidth: 2.5, strokeStyle: colour });
       pen.beginPath();
-      pen.arc(this.space.screenX(this.over), this.space.screenY(this.over), size + 4, 0, 7);
+      pen.arc(x, y, size, 0, 7);
       pen.stroke();
+    };
+    const accent = style.getPropertyValue("--accent");
+    for (const id of this.app.selection.chosen.keys()) if (this.place.has(id)) ring(this.place.get(id), 6, accent);
+    if (this.over >= 0) ring(this.over, 8, ink);
+    this.paintNames(pen, ink, style.getPropertyValue("--raised"));
+    if (!this.path) return;
+    Object.assign(pen, { lineWidth: 2, strokeStyle: accent, fillStyle: `${accent}22` });
+    pen.beginPath();
+    for (const [x, y] of this.path) pen.lineTo(x, y);
+    pen.fill();
+    pen.stroke();
+  }
+
+  paintImages(pen) {
+    const near = this.visible.length <= MOST_IMAGES * 3 ? this.visible : [];
+    const taken = [];
+    for (const place of near) {
+      const [x, y] = this.at(place);
+      if (taken.length >= MOST_IMAGES || taken.some(([right, down]) => Math.abs(right - x) < IMAGE && Math.abs(down - y) < IMAGE)) continue;
+      const image = this.image(place);
+      if (!image?.naturalWidth) continue;
+      taken.push([x, y]);
+      const size = IMAGE / Math.max(image.naturalWidth, image.naturalHeight);
+      pen.drawImage(image, x - (image.naturalWidth * size) / 2, y - (image.naturalHeight * size) / 2, image.naturalWidth * size, image.naturalHeight * size);
     }
+    this.canvas.dataset.images = String(taken.length);
+  }
+
+  image(place) {
+    const id = this.points.ids[place];
+    if (!this.images.has(id)) {
+      if (this.images.size > 600) this.images.clear();
+      const image = new Image();
+      image.addEventListener("load", () => this.draw(), { once: true });
+      this.images.set(id, image);
+      this.app.api.show(image, `/v1/media/${encodeURIComponent(id)}`);
+    }
+    return this.images.get(id);
+  }
+
+  /** The names of what is in sight: each where most of it is, the largest first, none over another. */
+  paintNames(pen, ink, ground) {
+    const cells = new Map();
+    for (const place of this.visible) {
+      const code = this.points.codes[place];
+      if (code === NONE) continue;
+      const [x, y] = this.at(place);
+      const key = code * 10_000 + Math.floor(y / 150) * 100 + Math.floor(x / 210);
+      const cell = cells.get(key) ?? { code, n: 0, x: 0, y: 0 };
+      Object.assign(cell, { n: cell.n + 1, x: cell.x + x, y: cell.y + y });
+      cells.set(key, cell);
+    }
+    pen.font = "600 13px system-ui, sans-serif";
+    Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 });
+    const least = Math.max(2, this.visible.length / 400);
+    const placed = [];
+    for (const { code, n, x, y } of [...cells.values()].filter((cell) => cell.n >= least).sort((one, other) => other.n - one.n)) {
+      const name = this.points.labels[code].slice(0, 28);
+      const [at, down, wide] = [x / n, y / n, pen.measureText(name).width / 2 + 8];
+      const clash = (one) => Math.abs(one.down - down) < 22 && Math.abs(one.at - at) < one.wide + wide;
+      const twice = (one) => one.code === code && Math.hypot(one.at - at, one.down - down) < 320;
+      if (placed.length >= 40 || placed.some((one) => clash(one) || twice(one))) continue;
+      placed.push({ at, down, wide, code });
+      Object.assign(pen, { strokeStyle: ground, fillStyle: ink });
+      pen.strokeText(name, at, down);
+      pen.fillText(name, at, down);
+    }
+    this.canvas.dataset.names = placed.map(({ code }) => this.points.labels[code]).join("|");
   }
 }
 
-function dot(pen, x, y, size, square) {
-  if (square) {
-    pen.fillRect(x - size * 0.85, y - size * 0.85, size * 1.7, size * 1.7);
-    return;
+/** The pixels of a disc around its middle. */
+function offsets(radius, width) {
+  const reach = Math.ceil(radius);
+  const found = [];
+  for (let down = -reach; down <= reach; down += 1)
+    for (let right = -reach; right <= reach; right += 1) if (right * right + down * down <= radius * radius + 0.5) found.push(down * width + right);
+  return { reach, offsets: found };
+}
+
+/** Whether a point is inside a closed path. */
+export function within(path, x, y) {
+  let inside = false;
+  for (let here = 0, before = path.length - 1; here < path.length; before = here, here += 1) {
+    const [[x1, y1], [x2, y2]] = [path[here], path[before]];
+    if (y1 > y !== y2 > y && x < ((x2 - x1) * (y - y1)) / (y2 - y1) + x1) inside = !inside;
   }
-  pen.beginPath();
-  pen.arc(x, y, size, 0, 7);
-  pen.fill();
+  return inside;
 }

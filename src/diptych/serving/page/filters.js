@@ -1,109 +1,133 @@
-// What to find, by what, for which purpose, in which classes and splits, and how strictly.
+// What narrows and orders the results: side, class with counts that follow the query, sorting, and the rest in a menu.
 
-import { find, make, percent } from "/page/dom.js";
-import { effectiveInto, effectiveMode, effectivePurpose } from "/page/state.js";
+import { find, findAll, make, number, percent } from "/page/dom.js";
+import { t } from "/page/i18n.js";
+import { asksNothing, effectiveInto, effectiveMode, effectivePurpose } from "/page/state.js";
 
-const NAMES = { "": "Everything", image: "Images", text: "Texts" };
-const MODES = { hybrid: "Mixed", lexical: "By words", vector: "By meaning" };
-const PURPOSES = { "": "what suits", both: "anything alike", class: "things of this kind", partner: "the very item" };
+const MANY = 12; // classes from which on a box to narrow them is worth its room
 
-export const nameOf = (modality) => NAMES[modality] ?? modality;
+export const modalityName = (name) => (["image", "text", "audio"].includes(name) ? t(`modality.${name}`) : name);
 
 export class Filters {
   constructor(info, changed) {
+    Object.assign(this, { info, changed, counts: null, state: null });
     this.modalities = Object.keys(info.modalities ?? {});
-    this.info = info;
     this.purposes = info.purposes ?? [];
     this.modes = info.modes ?? [];
-    this.changed = changed;
-    this.menus = [
-      ["#class-menu", "classes", info.classes ?? {}],
-      ["#split-menu", "splits", info.splits ?? {}],
-    ];
-    this.buildSwitch();
-    this.buildSelect("#purpose", PURPOSES, this.purposes.length ? ["", ...this.purposes] : [], (purpose) => ({ purpose }));
-    this.buildSelect("#mode", MODES, this.modes, (chosen) => ({ mode: chosen === "hybrid" ? "" : chosen }));
-    for (const [selector, key, counts] of this.menus) this.buildMenu(selector, key, counts);
+    this.sorts = info.sorts ?? ["score"];
+    find("#sort select").addEventListener("change", (event) => changed({ sort: event.target.value }));
+    find("#mode select").addEventListener("change", (event) => changed({ mode: event.target.value === "hybrid" ? "" : event.target.value }));
+    find("#purpose select").addEventListener("change", (event) => changed({ purpose: event.target.value }));
+    find("#group").addEventListener("change", (event) => changed({ group: event.target.checked }));
     const slider = find("#strictness");
     slider.addEventListener("input", () => this.say(Number(slider.value)));
     slider.addEventListener("change", () => changed({ strictness: Number(slider.value) }));
-    document.addEventListener("click", (event) => {
-      for (const menu of document.querySelectorAll("details.menu[open]"))
-        if (!menu.contains(event.target)) menu.open = false;
-    });
-    document.addEventListener("keydown", (event) => {
-      const menu = event.key === "Escape" && find("details.menu[open]");
-      if (!menu) return;
-      menu.open = false;
-      find("summary", menu).focus();
-    });
+    find("#class-menu .narrow").addEventListener("input", () => this.showClasses());
+    this.build();
   }
 
-  buildSwitch() {
+  /** All that is written in the language of the interface. */
+  build() {
     const choices = ["", ...this.modalities];
-    find("#into").hidden = choices.length < 3;
     find("#into").replaceChildren(
-      ...choices.map((name) =>
-        make("button", { type: "button", "data-into": name, onclick: () => this.changed({ into: name }) }, nameOf(name)),
-      ),
+      ...choices.map((name) => make("button", { type: "button", "data-into": name, onclick: () => this.changed({ into: name }) }, name ? modalityName(name) : t("everything"))),
     );
+    this.select("#mode", ["hybrid", "lexical", "vector"].filter((name) => this.modes.includes(name)), "mode");
+    this.select("#purpose", this.purposes.length ? ["", ...["both", "class", "partner"].filter((name) => this.purposes.includes(name))] : [], "purpose");
+    this.splitsBuilt = false;
   }
 
   /** What the index leaves no choice of is not shown. */
-  buildSelect(selector, names, known, change) {
-    const choices = Object.keys(names).filter((name) => known.includes(name));
+  select(selector, choices, prefix) {
     find(selector).hidden = choices.length < 2;
-    const select = find(`${selector} select`);
-    select.replaceChildren(...choices.map((name) => make("option", { value: name }, names[name])));
-    select.addEventListener("change", () => this.changed(change(select.value)));
-  }
-
-  buildMenu(selector, key, counts) {
-    const menu = find(selector);
-    const some = Object.entries(counts).filter(([, count]) => total(count) > 0);
-    menu.hidden = some.length < 2;
-    find(".options", menu).replaceChildren(
-      ...some.map(([name, count]) => {
-        const box = make("input", { type: "checkbox", value: name, onchange: () => this.pick(menu, key) });
-        return make("label", {}, box, make("span", {}, name), make("small", {}, String(total(count))));
-      }),
-    );
-  }
-
-  pick(menu, key) {
-    this.changed({ [key]: [...menu.querySelectorAll("input:checked")].map((box) => box.value) });
+    find(`${selector} select`).replaceChildren(...choices.map((name) => make("option", { value: name }, t(`${prefix}.${name || "auto"}`))));
   }
 
   show(state) {
+    this.state = state;
+    const nothing = asksNothing(state);
     const into = effectiveInto(state, this.modalities);
-    for (const button of find("#into").children)
-      button.setAttribute("aria-pressed", String(button.dataset.into === into));
+    find("#into").hidden = nothing || this.modalities.length < 2;
+    for (const button of find("#into").children) button.setAttribute("aria-pressed", String(button.dataset.into === into));
+    const sorts = this.sorts.filter((name) => name !== "score" || !nothing);
+    this.select("#sort", sorts, "sort");
+    for (const option of findAll("#sort option")) if (option.value === "score") option.value = "";
+    find("#sort select").value = nothing && !state.sort ? "name" : state.sort;
     const purpose = effectivePurpose(state, this.purposes);
     find("#purpose select").value = purpose;
     find("#mode select").value = effectiveMode(state, this.modes) || "hybrid";
-    find("#strict").hidden = !(this.info.by_purpose?.[purpose] ?? this.info).calibrated?.length;
-    for (const [selector, key] of this.menus) {
-      const menu = find(selector);
-      for (const box of menu.querySelectorAll("input")) box.checked = state[key].includes(box.value);
-      find(".count", menu).textContent = state[key].length ? String(state[key].length) : "";
-    }
-    this.splitsAsked ||= state.splits.length > 0; // how items were divided for learning means nothing to most people
-    find("#split-menu").hidden = !this.splitsAsked || find("#split-menu .options").children.length < 2;
+    find("#purpose").hidden = nothing || !this.purposes.length;
+    find("#mode").hidden = nothing || this.modes.length < 2;
+    find("#strict").hidden = nothing || !(this.info.by_purpose?.[purpose] ?? this.info).calibrated?.length;
+    find("#group").checked = state.group;
+    find("#group").closest("label").hidden = nothing;
+    const set = [!nothing && state.mode, !nothing && state.purpose, !nothing && state.strictness, !nothing && !state.group, state.splits.length].filter(Boolean).length;
+    find("#more-menu .count").textContent = set ? String(set) : "";
+    find("#class-menu .count").textContent = state.classes.length ? number(state.classes.length) : "";
+    this.showSplits(state);
+    find("#more-menu").hidden = nothing && find("#splits").hidden;
     find("#strictness").value = String(state.strictness);
     this.say(state.strictness);
+    this.showClasses();
   }
 
-  /** What one result is called. */
+  /** Counts among the results: `facets` is a list of values and counts, `of` says among how many. */
+  count(facets, of) {
+    this.counts = facets ? new Map(facets.map(({ value, count }) => [value, count])) : null;
+    const cut = this.counts && !asksNothing(this.state) && of < (this.info.items ?? 0);
+    find("#class-menu .of").textContent = cut ? t("counts.of", { n: of }) : "";
+    this.showClasses();
+  }
+
+  showClasses() {
+    if (!this.state) return;
+    const known = Object.keys(this.info.classes ?? {});
+    const names = [...new Set([...this.state.classes, ...(this.counts ? this.counts.keys() : []), ...known])];
+    const narrow = find("#class-menu .narrow");
+    narrow.hidden = names.length < MANY;
+    const sought = narrow.value.trim().toLowerCase();
+    const shown = names.filter((name) => !sought || name.toLowerCase().includes(sought)).slice(0, 300);
+    find("#class-menu").hidden = names.length < 2;
+    const focused = document.activeElement?.closest("#class-menu .list") ? document.activeElement.value : null;
+    find("#class-menu .list").replaceChildren(
+      ...shown.map((name) => {
+        const box = make("input", { type: "checkbox", value: name, checked: this.state.classes.includes(name), onchange: () => this.pick(name, box.checked) });
+        const count = this.counts ? number(this.counts.get(name) ?? 0) : "";
+        return make("label", { class: this.counts && !this.counts.get(name) ? "none" : "" }, box, make("span", {}, name), make("small", {}, count));
+      }),
+    );
+    if (focused !== null) findAll("#class-menu input[type=checkbox]").find((box) => box.value === focused)?.focus();
+  }
+
+  pick(name, chosen) {
+    const others = this.state.classes.filter((one) => one !== name);
+    this.changed({ classes: chosen ? [...others, name] : others });
+  }
+
+  /** How items were divided for learning means nothing to most people: shown where the address asks for it. */
+  showSplits(state) {
+    this.splitsAsked ||= state.splits.length > 0;
+    const box = find("#splits");
+    box.hidden = !this.splitsAsked;
+    if (!this.splitsAsked) return;
+    if (!this.splitsBuilt) {
+      const names = Object.entries(this.info.splits ?? {}).filter(([, count]) => count > 0).map(([name]) => name);
+      const pick = () => this.changed({ splits: findAll("input:checked", box).map((one) => one.value) });
+      box.replaceChildren(find("legend", box), ...names.map((name) => make("label", { class: "tick" }, make("input", { type: "checkbox", value: name, onchange: pick }), make("span", {}, name))));
+      this.splitsBuilt = true;
+    }
+    for (const one of findAll("input", box)) one.checked = state.splits.includes(one.value);
+  }
+
+  /** What results are counted in. */
   unit(state) {
-    return effectiveInto(state, this.modalities) || "item";
+    const into = effectiveInto(state, this.modalities);
+    return ["image", "text", "audio"].includes(into) ? `unit.${into}` : "items";
   }
 
   say(strictness) {
-    const words = strictness ? `at least ${percent(strictness / 100)}` : "off";
+    const words = strictness ? t("at.least", { p: percent(strictness / 100) }) : t("off");
     find("#strictness-says").textContent = words;
     find("#strictness").setAttribute("aria-valuetext", words);
   }
 }
-
-/** Items, not entries: older indexes count each side of an item, so the side of which there are most is taken. */
-const total = (count) => (typeof count === "number" ? count : Math.max(0, ...Object.values(count)));

@@ -1,18 +1,15 @@
-// Fingers, mouse, wheel and keys on the canvas, told as move, zoom, look and click.
+// Fingers, mouse, wheel and keys on the map, told as move, zoom, look, click and lasso.
 
 const STILL = 5;
 const KEYS = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
 
 export class Gestures {
   constructor(canvas, view) {
-    this.canvas = canvas;
-    this.view = view;
-    this.down = new Map();
-    this.travelled = 0;
+    Object.assign(this, { canvas, view, down: new Map(), travelled: 0, lassoing: false, path: null });
     canvas.addEventListener("pointerdown", (event) => this.press(event));
     canvas.addEventListener("pointermove", (event) => this.drag(event));
     for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => this.release(event));
-    canvas.addEventListener("pointerleave", () => this.down.size || view.look(-1e9, -1e9));
+    canvas.addEventListener("pointerleave", () => this.down.size || (view.points && view.look(-1e9, -1e9)));
     canvas.addEventListener("wheel", (event) => this.turn(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
@@ -23,12 +20,15 @@ export class Gestures {
   }
 
   press(event) {
+    if (!this.view.points) return;
     this.canvas.setPointerCapture(event.pointerId);
     if (!this.down.size) this.travelled = 0;
     this.down.set(event.pointerId, this.at(event));
+    this.path = this.lassoing || event.shiftKey ? [this.at(event)] : null;
   }
 
   drag(event) {
+    if (!this.view.points) return;
     const [x, y] = this.at(event);
     const before = this.down.get(event.pointerId);
     if (!before) {
@@ -36,7 +36,10 @@ export class Gestures {
       return;
     }
     this.travelled += Math.hypot(x - before[0], y - before[1]);
-    if (this.down.size === 2) this.pinch(event.pointerId, before, [x, y]);
+    if (this.path) {
+      this.path.push([x, y]);
+      this.view.lasso(this.path, false);
+    } else if (this.down.size === 2) this.pinch(event.pointerId, before, [x, y]);
     else if (this.travelled > STILL) {
       this.canvas.classList.add("moving");
       this.view.move(x - before[0], y - before[1]);
@@ -54,20 +57,25 @@ export class Gestures {
   release(event) {
     const was = this.down.delete(event.pointerId);
     this.canvas.classList.remove("moving");
-    if (was && !this.down.size && event.type === "pointerup" && this.travelled <= STILL) this.view.click(...this.at(event));
+    if (this.path) this.view.lasso(this.path, true);
+    else if (was && !this.down.size && event.type === "pointerup" && this.travelled <= STILL) this.view.click(...this.at(event));
+    this.path = null;
   }
 
   turn(event) {
     event.preventDefault();
+    if (!this.view.points) return;
     const pixels = event.deltaMode === 1 ? event.deltaY * 16 : event.deltaY;
     this.view.zoom(Math.exp(-Math.max(-300, Math.min(300, pixels)) * 0.002), ...this.at(event));
   }
 
   key(event) {
+    if (!this.view.points || event.ctrlKey || event.metaKey) return;
     if (KEYS[event.key]) this.view.move(...KEYS[event.key]);
     else if (event.key === "+" || event.key === "=") this.view.zoomMiddle(1.3);
     else if (event.key === "-") this.view.zoomMiddle(1 / 1.3);
     else if (event.key === "0") this.view.fit();
+    else if (event.key.toLowerCase() === "l") this.view.setLasso(!this.lassoing);
     else return;
     event.preventDefault();
   }

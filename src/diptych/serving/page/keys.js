@@ -2,23 +2,30 @@
 
 import { find } from "/page/dom.js";
 
-/** Promise a key; `wasWrong` says that the one before was not accepted. */
-export function askKey(wasWrong) {
+/** Promise a key, or null where the person may do without; `wasWrong` says that the one before was not accepted. */
+export function askKey(wasWrong, optional = false) {
   const dialog = find("#ask-key");
   find("#key-wrong").hidden = !wasWrong;
+  find("#key-cancel").hidden = !optional;
   find("#key").value = "";
   if (!dialog.open) dialog.showModal();
   find("#key").focus();
   return new Promise((given) => {
-    const submit = (event) => {
-      event.preventDefault();
-      find("#key-form").removeEventListener("submit", submit);
-      dialog.removeEventListener("cancel", stay);
+    const listening = new AbortController();
+    const end = (key) => {
+      listening.abort();
       dialog.close();
-      given(find("#key").value);
+      given(key);
     };
-    const stay = (event) => event.preventDefault(); // without a key there is nothing behind the dialog
-    find("#key-form").addEventListener("submit", submit);
-    dialog.addEventListener("cancel", stay);
+    const on = (element, event, act) => element.addEventListener(event, act, { signal: listening.signal });
+    on(find("#key-form"), "submit", (event) => {
+      event.preventDefault();
+      end(find("#key").value);
+    });
+    on(find("#key-cancel"), "click", () => end(null));
+    on(dialog, "cancel", (event) => {
+      event.preventDefault();
+      if (optional) end(null); // else there is nothing behind the dialog
+    });
   });
 }

@@ -1,6 +1,7 @@
 // What the server has to say about a question: did you mean, ignored words, nothing close enough.
 
 import { find, make } from "/page/dom.js";
+import { t } from "/page/i18n.js";
 
 export class Notices {
   /** `address(change)` is where a question that differs so lives; `asked(change)` asks it. */
@@ -17,10 +18,10 @@ export class Notices {
   show({ ignored = [], did_you_mean: meant = null, nothing_close: far = false, corrected = false, hits }) {
     const lines = [];
     if (meant && corrected) {
-      const typed = this.link({ exact: true }, "Search as typed");
-      lines.push(make("p", { class: "meant" }, "Showing results for ", make("strong", {}, meant), ". ", typed));
-    } else if (meant) lines.push(make("p", { class: "meant" }, "Did you mean ", this.link({ q: meant }, meant), "?"));
-    if (ignored.length) lines.push(make("p", { class: "ignored" }, `Ignored: ${ignored.join(", ")}`));
+      const typed = this.link({ exact: true }, t("as.typed"));
+      lines.push(make("p", { class: "meant" }, ...around("showing.for", make("strong", {}, meant)), " ", typed));
+    } else if (meant) lines.push(make("p", { class: "meant" }, ...around("meant", this.link({ q: meant }, meant))));
+    if (ignored.length) lines.push(make("p", { class: "ignored" }, t("ignored", { words: ignored.join(", ") })));
     find("#notices").replaceChildren(...lines);
     find("#nearest").hidden = !(far && hits.length);
   }
@@ -34,4 +35,10 @@ export class Notices {
     });
     return link;
   }
+}
+
+/** A sentence with an element where its "{words}" stands. */
+function around(key, element) {
+  const [before, after = ""] = t(key, { words: "\u0000" }).split("\u0000");
+  return [before, element, after];
 }

@@ -1,22 +1,22 @@
 // The search box: words, images that are chosen, dropped or pasted, and chips for what else is asked.
 
-import { find, make } from "/page/dom.js";
+import { button, find, icon, make } from "/page/dom.js";
+import { t } from "/page/i18n.js";
+import { textOf } from "/page/results.js";
 import { Suggestions } from "/page/suggest.js";
 import { plain } from "/page/words.js";
 
 export class QueryBox {
-  /** `changed(part of the state)` is called when the person asks something new. */
-  constructor(api, changed) {
-    this.api = api;
-    this.changed = changed;
-    this.limit = 20 * 2 ** 20;
+  /** `changed(part of the state)` is called when something new is asked; `added(files)` takes files to be added. */
+  constructor(api, changed, problem) {
+    Object.assign(this, { api, changed, problem, url: null, limit: 20 * 2 ** 20 });
     this.words = find("#words");
-    this.url = null;
-    this.suggestions = new Suggestions(api, this.words, (q) => changed({ q, view: "search" }));
+    const ask = (q) => changed({ q, view: this.view === "explore" ? "explore" : "search" });
+    this.suggestions = new Suggestions(api, this.words, ask);
     find("#query").addEventListener("submit", (event) => {
       event.preventDefault();
       this.suggestions.close();
-      changed({ q: this.words.value.trim(), view: "search" });
+      ask(this.words.value.trim());
     });
     find("#choose").addEventListener("click", () => find("#file").click());
     find("#file").addEventListener("change", (event) => {
@@ -27,14 +27,14 @@ export class QueryBox {
   }
 
   listenToPage() {
+    const busy = () => Boolean(find("dialog[open]"));
     document.addEventListener("paste", (event) => {
-      if (event.clipboardData?.files.length) {
-        event.preventDefault();
-        this.take(event.clipboardData.files);
-      }
+      if (!event.clipboardData?.files.length || busy()) return;
+      event.preventDefault();
+      this.take(event.clipboardData.files);
     });
     const veil = find("#dropping");
-    const carriesFile = (event) => event.dataTransfer?.types.includes("Files");
+    const carriesFile = (event) => event.dataTransfer?.types.includes("Files") && !busy();
     document.addEventListener("dragover", (event) => {
       if (!carriesFile(event)) return;
       event.preventDefault();
@@ -52,48 +52,46 @@ export class QueryBox {
   }
 
   take(files) {
-    const image = [...files].find((file) => file.type.startsWith("image/"));
-    if (!image) return this.changed({}, "That file is not an image.");
-    if (image.size > this.limit)
-      return this.changed({}, `That image is larger than the ${Math.floor(this.limit / 2 ** 20)} MB this server reads.`);
-    return this.changed({ image, like: "", q: "", into: "", view: "search" });
+    const image = [...files].find((file) => /^(image|audio)\//.test(file.type));
+    if (!image) return this.problem(t("not.image"));
+    if (image.size > this.limit) return this.problem(t("too.large", { n: Math.floor(this.limit / 2 ** 20) }));
+    return this.changed({ image, like: [], unlike: [], q: "", into: "", view: "search" });
   }
 
   examples(texts) {
-    const box = find("#examples");
-    box.replaceChildren(
-      ...texts.map((text) => make("button", { type: "button", onclick: () => this.changed({ q: plain(text) }) }, plain(text))),
-    );
+    find("#examples").replaceChildren(...texts.map((text) => button(plain(text), () => this.changed({ q: plain(text) }))));
   }
 
   show(state) {
+    this.view = state.view;
     this.words.value = state.q;
     const chips = [];
     if (this.url) URL.revokeObjectURL(this.url);
     this.url = state.image ? URL.createObjectURL(state.image) : null;
-    if (state.image)
-      chips.push(this.chip(make("img", { src: this.url, alt: "" }), "your image", { image: null }));
-    if (state.like) chips.push(this.likeChip(state.like));
+    if (state.image) chips.push(this.chip(make("img", { src: this.url, alt: "" }), t("your.image"), () => this.changed({ image: null })));
+    for (const sign of ["like", "unlike"])
+      if (state[sign].length > 3) chips.push(this.chip(null, t(`${sign}.n`, { n: state[sign].length }), () => this.changed({ [sign]: [] }), sign));
+      else for (const id of state[sign]) chips.push(this.exampleChip(sign, id, state[sign]));
     find("#chips").replaceChildren(...chips);
-    this.words.placeholder = chips.length ? "add words" : "Describe it, or drop an image";
+    this.words.placeholder = chips.length ? t("words.more") : t("placeholder");
   }
 
-  chip(image, text, without) {
-    const remove = () => this.changed(without);
-    const cross = make("button", { type: "button", class: "icon", "aria-label": `Remove ${text}`, onclick: remove }, "×");
-    return make("span", { class: "chip" }, image, make("span", {}, text), cross);
+  chip(image, text, remove, sign = "") {
+    const cross = make("button", { type: "button", class: "icon", "aria-label": t("remove", { name: text }), onclick: remove }, icon("close"));
+    return make("span", { class: `chip ${sign}` }, image, make("span", {}, text), cross);
   }
 
-  likeChip(id) {
+  exampleChip(sign, id, all) {
     const image = make("img", { alt: "", hidden: true });
-    const chip = this.chip(image, `like ${id}`, { like: "" });
+    const chip = this.chip(image, t(`${sign}.one`, { name: id }), () => this.changed({ [sign]: all.filter((one) => one !== id) }), sign);
     this.api.item(id).then(
       (item) => {
-        find("span", chip).textContent = `like ${plain(item.metadata.text) || "this"}`;
-        if (item.media) {
-          image.hidden = false;
-          this.api.show(image, item.media);
-        }
+        const name = t(`${sign}.one`, { name: textOf(item) || item.item });
+        find("span", chip).textContent = name;
+        find("button", chip).setAttribute("aria-label", t("remove", { name }));
+        if (!item.media) return;
+        image.hidden = false;
+        this.api.show(image, item.media);
       },
       () => {},
     );

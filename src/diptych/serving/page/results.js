@@ -1,138 +1,193 @@
-// The grid of results: one card is one item.
+// The results: one card is one item, near-duplicates stand behind one card, and pages never repeat.
 
-import { find, make, percent } from "/page/dom.js";
+import { find, icon, iconButton, make, percent } from "/page/dom.js";
+import { Grid } from "/page/grid.js";
+import { t } from "/page/i18n.js";
+import { isMedia, kindOf } from "/page/kinds.js";
 import { marked, plain } from "/page/words.js";
 
+const MOST_DIFFERENT_BITS = 6;
+const MOST_DIFFERENT_COLOUR = 20;
+
 export const labelsOf = (metadata) => [metadata.label ?? metadata.labels ?? []].flat().filter((label) => label !== null).map(plain);
+export const textOf = ({ metadata }) => plain(metadata.text ?? metadata.title);
+export const nameOf = (hit) => textOf(hit) || hit.item || hit.id;
 
 export class Results {
-  constructor(api, { open, like }) {
-    this.api = api;
-    this.actions = { open, like };
+  /** `more()` loads the next page; `open(place)` looks closely; `like(hit)` searches for more like it. */
+  constructor(api, selection, { open, like, more, leave }) {
+    Object.assign(this, { api, selection, open, like, leave });
     this.list = find("#results");
-    this.seen = new Set();
-    this.list.addEventListener("keydown", (event) => this.move(event));
+    this.grid = new Grid(this.list, {
+      card: (place) => this.card(this.hits[place], place),
+      more,
+      least: (width) => (width < 600 ? 150 : 216),
+      below: () => (this.ranked ? 106 : 84),
+    });
+    this.reset();
+    this.list.addEventListener("keydown", (event) => this.key(event));
+    selection.changed(() => this.mark());
   }
 
-  get count() {
-    return this.seen.size;
-  }
-
-  wait(count = 8) {
-    find("#nothing").hidden = true;
-    this.seen.clear();
-    this.list.setAttribute("aria-busy", "true");
-    const many = Array.from({ length: count }, () => make("li", { class: "skeleton", "aria-hidden": "true" }));
-    this.list.replaceChildren(...many);
-  }
-
-  clear() {
-    this.seen.clear();
-    this.list.removeAttribute("aria-busy");
-    this.list.replaceChildren();
+  reset() {
+    Object.assign(this, { hits: [], seen: new Set(), loaded: 0, leaders: [], far: false, ranked: true });
+    this.grid?.clear();
     find("#nothing").hidden = true;
   }
 
-  /** `far` says that these are merely the nearest: nothing of them can be said to be like what was asked. */
-  show(hits, { append = false, far = false } = {}) {
-    this.list.removeAttribute("aria-busy");
-    if (!append) this.seen.clear();
-    const fresh = hits.filter((hit) => !this.seen.has(hit.id)); // what moved between two pages is not shown twice
-    for (const hit of fresh) this.seen.add(hit.id);
-    const cards = fresh.map((hit) => this.card(hit, far));
-    if (append) this.list.append(...cards);
-    else this.list.replaceChildren(...cards);
-    if (append && cards.length) find(".open", cards[0]).focus();
+  wait(count) {
+    this.grid.set(this.hits.length, count);
   }
 
-  nothing(sentence, canLoosen) {
-    this.clear();
-    find("#nothing").hidden = false;
-    find("#nothing-says").textContent = sentence;
-    find("#loosen").hidden = !canLoosen;
-  }
-
-  card(hit, far) {
-    const { metadata } = hit;
-    const text = plain(metadata.text ?? metadata.title);
-    const name = text || hit.item || hit.id;
-    const open = make("button", { type: "button", class: "open", onclick: () => this.actions.open(hit) });
-    if (hit.media) open.append(this.image(hit.media, text ? "" : name));
-    if (text || !hit.media) {
-      const look = hit.media ? "caption" : `words${name.length > 160 ? " long" : ""}`;
-      open.append(make("span", { class: look }, ...marked(name, hit.why?.words ?? [], { short: true })));
+  /** Add a page; what moved between two pages is not shown twice. `expected` more are still to come. */
+  add(hits, { far = false, group = false, expected = 0 } = {}) {
+    this.far = far;
+    this.ranked = hits.length ? "score" in hits[0] : this.ranked;
+    const grown = new Set();
+    for (const hit of hits) {
+      const key = hit.item || hit.id;
+      if (this.seen.has(key)) continue;
+      this.seen.add(key);
+      this.loaded += 1;
+      const leader = group ? this.leader(hit) : null;
+      if (leader) {
+        (leader.group ??= []).push(hit);
+        grown.add(this.hits.indexOf(leader));
+      } else this.hits.push(hit);
     }
-    const like = make("button", { type: "button", class: "like", onclick: () => this.actions.like(hit) }, "More like this");
-    like.setAttribute("aria-label", `More like this: ${name.slice(0, 80)}`);
-    const card = make("li", { class: "card", "data-id": hit.id, "data-item": hit.item, "data-modality": hit.modality });
-    const tags = labelsOf(metadata).map((tag) => make("span", { class: "tag" }, tag));
-    card.append(open, make("div", { class: "tags" }, ...tags));
-    const why = reason(hit);
-    if (why && (!far || hit.why.words.length)) card.append(make("p", { class: "why", title: figures(hit.why) }, why));
-    card.append(score(hit), like);
+    this.grid.set(this.hits.length, expected);
+    for (const place of grown) this.grid.refresh(place);
+  }
+
+  /** The card behind which a near-duplicate stands, if there is one. */
+  leader(hit) {
+    if (!hit.signature) return null;
+    const bits = [parseInt(hit.signature.slice(0, 8), 16), parseInt(hit.signature.slice(8, 16), 16)];
+    const colours = hit.signature.slice(16).match(/../g).map((pair) => parseInt(pair, 16));
+    const found = this.leaders.find(
+      (one) =>
+        ones(one.bits[0] ^ bits[0]) + ones(one.bits[1] ^ bits[1]) <= MOST_DIFFERENT_BITS &&
+        one.colours.every((value, place) => Math.abs(value - colours[place]) <= MOST_DIFFERENT_COLOUR),
+    );
+    if (!found) this.leaders.push({ bits, colours, hit });
+    return found?.hit ?? null;
+  }
+
+  remove(keys) {
+    this.hits = this.hits.filter((hit) => !keys.has(hit.item || hit.id));
+    for (const hit of this.hits) if (hit.group) hit.group = hit.group.filter((one) => !keys.has(one.item || one.id));
+    this.loaded -= keys.size;
+    const { waiting } = this.grid;
+    this.grid.clear();
+    this.grid.set(this.hits.length, waiting);
+  }
+
+  nothing(title, sentence, { loosen = false, unfilter = false } = {}) {
+    this.reset();
+    find("#nothing").hidden = false;
+    find("#nothing-title").textContent = title;
+    find("#nothing-says").textContent = sentence;
+    find("#loosen").hidden = !loosen;
+    find("#unfilter").hidden = !unfilter;
+  }
+
+  card(hit, place) {
+    const text = textOf(hit);
+    const name = nameOf(hit);
+    const words = hit.why?.words ?? [];
+    const short = name.slice(0, 80);
+    const open = make("button", { type: "button", class: "open", onclick: (event) => this.press(event, place) });
+    open.append(kindOf(hit).card(hit, { api: this.api, name, words, alt: text ? "" : name }));
+    const tags = labelsOf(hit.metadata).map((tag) => make("span", { class: "tag" }, tag));
+    if (isMedia(hit)) open.append(make("span", { class: "caption" }, ...(text ? marked(text, words, { short: true }) : [name])));
+    const pick = make("button", { type: "button", class: "pick", role: "checkbox", tabIndex: -1, "aria-label": t("select", { name: short }), onclick: (event) => this.pick(place, event.shiftKey) }, icon("check"));
+    const like = iconButton("alike", t("like.named", { name: short }), () => this.like(hit), { class: "like icon", title: t("like") });
+    const card = make("li", { class: "card", "data-id": hit.id, "data-item": hit.item, "data-modality": hit.modality, "aria-posinset": String(place + 1), "aria-setsize": String(this.total ?? -1) });
+    card.append(open, pick, like, make("div", { class: "tags" }, ...tags));
+    if (hit.group?.length) card.append(make("span", { class: "stack", title: t("duplicates", { n: hit.group.length }) }, `+${hit.group.length}`));
+    if ("score" in hit) card.append(this.foot(hit));
+    this.markCard(card, hit);
     return card;
   }
 
-  image(address, name) {
-    const image = make("img", { alt: name, loading: "lazy", decoding: "async" });
-    const frame = make("span", { class: "image" }, image);
-    image.addEventListener("error", () => frame.classList.add("gone"), { once: true });
-    this.api.show(image, address);
-    return frame;
+  foot(hit) {
+    const why = reason(hit);
+    const told = why && (!this.far || hit.why.words.length) ? make("span", { class: "why", title: figures(hit) }, why) : make("span", { class: "why" });
+    return make("div", { class: "foot-line" }, told, likely(hit));
   }
 
-  /** Arrow keys walk over the grid as it is laid out. */
-  move(event) {
-    const cards = [...this.list.querySelectorAll(".open")];
-    const here = cards.indexOf(event.target.closest(".card")?.querySelector(".open"));
-    if (here < 0) return;
-    const step = this.columns(cards);
-    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: step, ArrowUp: -step };
-    let next = event.key === "Home" ? 0 : event.key === "End" ? cards.length - 1 : here + steps[event.key];
-    if (event.key === "Escape" || (event.key === "ArrowUp" && next < 0)) {
-      event.preventDefault();
-      find("#words").focus();
-      return;
-    }
-    if (Number.isNaN(next)) return;
+  /** A click opens; with Ctrl or Shift, or while some are selected, it selects. */
+  press(event, place) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || (this.selection.size && event.detail > 0)) this.pick(place, event.shiftKey);
+    else this.open(place);
+  }
+
+  pick(place, range = false) {
+    if (range && this.last >= 0) {
+      const [from, to] = [Math.min(this.last, place), Math.max(this.last, place)];
+      this.selection.add(this.hits.slice(from, to + 1));
+    } else this.selection.toggle(this.hits[place]);
+    this.last = place;
+  }
+
+  mark() {
+    for (const [place, card] of this.grid.shown) if (this.hits[place]) this.markCard(card, this.hits[place]);
+    this.list.classList.toggle("selecting", this.selection.size > 0);
+    if (!this.selection.size) this.last = -1;
+  }
+
+  markCard(card, hit) {
+    const chosen = this.selection.has(hit);
+    card.classList.toggle("chosen", chosen);
+    find(".pick", card)?.setAttribute("aria-checked", String(chosen));
+  }
+
+  /** Arrow keys walk over the grid as it is laid out; with Shift they select; Space selects, Control-A all. */
+  key(event) {
+    const here = [...this.grid.shown].find(([, card]) => card.contains(event.target))?.[0];
+    if (here === undefined || event.altKey) return;
+    const step = this.grid.columns;
+    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: step, ArrowUp: -step, PageDown: step * 3, PageUp: -step * 3 };
+    const { key } = event;
+    if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "a") this.selection.add(this.hits);
+    else if (event.ctrlKey || event.metaKey) return;
+    else if (key === " " || key === "x") this.pick(here, event.shiftKey);
+    else if (key === "Escape" || (key === "ArrowUp" && here < step && !event.shiftKey)) {
+      if (key === "Escape" && this.selection.size) this.selection.clear();
+      else this.leave();
+    } else if (key in steps || key === "Home" || key === "End") {
+      const next = this.grid.focus(key === "Home" ? 0 : key === "End" ? this.hits.length - 1 : here + steps[key]);
+      if (event.shiftKey) this.selection.add(this.hits.slice(Math.min(here, next), Math.max(here, next) + 1));
+      this.last = next;
+    } else return;
     event.preventDefault();
-    next = Math.min(cards.length - 1, Math.max(0, next));
-    cards[next].focus();
   }
+}
 
-  columns(cards) {
-    const top = (card) => card.getBoundingClientRect().top;
-    const first = top(cards[0]);
-    const second = cards.findIndex((card) => top(card) > first + 5);
-    return second < 0 ? cards.length : second;
-  }
-
-  focusFirst() {
-    find(".open", this.list)?.focus();
-  }
+function ones(bits) {
+  let count = 0;
+  for (let rest = bits >>> 0; rest; rest = (rest & (rest - 1)) >>> 0) count += 1;
+  return count;
 }
 
 /** Why a result is there, in a few words. */
 export function reason({ why }) {
   if (!why?.side) return "";
-  const matches = why.words.length ? `matches ${why.words.join(", ")}` : "";
-  const led = why.side === "image" ? "looks like it" : why.side === "text" && !matches ? "reads like it" : "";
+  const matches = why.words.length ? t("why.matches", { words: why.words.join(", ") }) : "";
+  const led = why.side === "image" ? t("why.image") : why.side === "text" && !matches ? t("why.text") : "";
   return [led, matches].filter(Boolean).join(" · ");
 }
 
-function figures(why) {
-  const told = [["image", why.image], ["text", why.text], ["words", why.bm25]];
-  return told.filter(([, value]) => typeof value === "number").map(([name, value]) => `${name} ${value.toFixed(2)}`).join(" · ");
+export function figures(hit) {
+  const told = [["image", hit.why?.image], ["text", hit.why?.text], ["bm25", hit.why?.bm25], ["score", hit.score]];
+  return told.filter(([, value]) => typeof value === "number").map(([name, value]) => `${t(`figure.${name}`)} ${value.toFixed(2)}`).join(" · ");
 }
 
-export function score(hit) {
+/** How probably it belongs, as a figure and a little bar. */
+export function likely(hit) {
   const known = hit.probability !== null && hit.probability !== undefined;
-  const share = Math.min(1, Math.max(0, known ? hit.probability : hit.score));
+  if (!known) return make("span", { class: "score", title: t("figure.score") }, hit.score.toFixed(2));
   const fill = make("i");
-  fill.style.width = `${share * 100}%`;
-  if (share > 0) fill.style.setProperty("--bar-size", `${100 / share}%`);
-  const likely = known ? make("strong", {}, `${percent(hit.probability)} likely`) : null;
-  const fits = make("span", { title: "how well it fits; results are ordered by it" }, `score ${hit.score.toFixed(2)}`);
-  const bar = make("div", { class: "bar", "aria-hidden": "true" }, fill);
-  return make("div", { class: "score" }, bar, make("p", {}, likely, fits));
+  fill.style.width = `${Math.round(hit.probability * 100)}%`;
+  return make("span", { class: "score", title: t("likely", { p: percent(hit.probability) }) }, make("span", { class: "bar", "aria-hidden": "true" }, fill), percent(hit.probability), make("span", { class: "unseen" }, ` ${t("likely.short")}`));
 }

@@ -1,8 +1,15 @@
-// Suggestions while typing: a combobox with a list, by keys, pointer and screen reader.
+// Suggestions while typing, and recent searches before it: a combobox with a list, by keys, pointer and screen reader.
 
-import { find, make } from "/page/dom.js";
+import { find, kept, make } from "/page/dom.js";
 
 const PAUSE = 120; // milliseconds without a key before the server is asked
+const RECENT = 12;
+
+export const recentQueries = () => kept.get("recent", []).filter((one) => typeof one === "string");
+
+export function rememberQuery(q) {
+  if (q) kept.set("recent", [q, ...recentQueries().filter((one) => one !== q)].slice(0, RECENT));
+}
 
 export class Suggestions {
   /** `chosen(text)` is called when a suggestion is taken. */
@@ -17,6 +24,7 @@ export class Suggestions {
     input.addEventListener("input", () => this.type());
     input.addEventListener("keydown", (event) => this.key(event));
     input.addEventListener("blur", () => this.close());
+    input.addEventListener("click", () => input.value.trim() || this.isOpen || this.show(recentQueries().slice(0, 6), ""));
     this.list.addEventListener("pointerdown", (event) => event.preventDefault()); // the box keeps the focus
     this.list.addEventListener("click", (event) => {
       const option = event.target.closest("[role=option]");

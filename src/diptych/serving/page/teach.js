@@ -1,0 +1,321 @@
+// Teach: name what helps most, see it spread, learn from it, compare, and go back if it was better before.
+
+import { button, find, findAll, make, number, percent, save } from "/page/dom.js";
+import { t } from "/page/i18n.js";
+import { isMedia, kindOf } from "/page/kinds.js";
+import { nameOf, textOf } from "/page/results.js";
+import { counted, toast } from "/page/selection.js";
+import { recentQueries } from "/page/suggest.js";
+
+const QUESTIONS = 8;
+const CHECKED = 60;
+const POLL_MS = 1000;
+
+export class View {
+  constructor(app) {
+    Object.assign(this, { app, api: app.api, cards: [], chosen: new Set(), active: 0, label: null, done: [], status: null });
+    this.root = find("#teach-view");
+    this.build();
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  build() {
+    this.input = make("input", { maxLength: 200, placeholder: t("teach.type"), "aria-label": t("teach.type") });
+    this.input.setAttribute("list", "teach-classes");
+    const form = make("form", {}, this.input, make("datalist", { id: "teach-classes" }), make("button", { class: "primary" }, t("teach.name")));
+    form.append(button(t("teach.none"), () => this.answer({ answer: "none" })), button(t("teach.skip"), () => this.answer({ answer: "skip" })), button(t("teach.undo"), () => this.undo(), { class: "undo", disabled: true }));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const label = this.input.value.trim();
+      this.input.value = "";
+      if (label) this.answer({ label });
+    });
+    this.title = make("h2", {}, t("teach.ask"));
+    this.says = make("p", { class: "quiet", role: "status" }, t("teach.how"));
+    this.back = button(t("teach.back"), () => this.check(null), { hidden: true });
+    this.keys = make("div", { class: "classes", role: "group", "aria-label": t("teach.classes") });
+    this.list = make("ol", { class: "ask", "aria-label": t("teach.ask") });
+    this.panel = make("aside", { class: "panel", "aria-label": t("teach.classes") });
+    this.compared = make("section", { class: "compare", "aria-label": t("teach.compare"), hidden: true });
+    const top = make("div", { class: "naming" }, make("div", { class: "head" }, this.title, this.back), this.says, form, this.keys);
+    this.root.replaceChildren(make("div", {}, top, this.list), this.panel, this.compared);
+  }
+
+  speak() {
+    this.build();
+    if (this.status) this.show();
+  }
+
+  stale() {
+    if (this.app.state.view === "teach") this.show();
+  }
+
+  async show() {
+    try {
+      await this.update(await this.api.json("/v1/teach"));
+      await (this.label === null ? this.ask() : this.check(this.label));
+      this.follow(await this.api.json("/v1/learn"));
+    } catch (error) {
+      this.list.replaceChildren();
+      this.says.textContent = t("teach.off", { why: error.message });
+    }
+  }
+
+  /** Questions that are still open stay where they are; new ones come in the places of those answered. */
+  async ask() {
+    const { questions, classes } = await this.api.json(`/v1/teach/next?n=${QUESTIONS}`);
+    this.classes = classes;
+    const open = new Map(questions.map((one) => [one.item, one]));
+    const kept = this.cards.map((card) => (open.has(card.item) && card.reason ? open.get(card.item) : null));
+    const fresh = questions.filter((one) => !kept.some((card) => card?.item === one.item));
+    this.cards = kept.map((card) => card ?? fresh.shift()).concat(fresh).filter(Boolean).slice(0, QUESTIONS);
+    this.title.textContent = t("teach.ask");
+    this.says.textContent = this.cards.length ? t("teach.how") : t("teach.done");
+    this.back.hidden = true;
+    this.render();
+  }
+
+  /** What was put into a class, the least certain first, to correct mistakes where they are seen; null asks again. */
+  async check(label) {
+    if (label !== this.label) this.chosen.clear();
+    this.label = label;
+    this.active = 0;
+    if (label === null) this.cards = [];
+    if (label === null) return this.ask().then(() => this.fill());
+    const { items, total } = await this.api.json(`/v1/teach/items?${new URLSearchParams({ label, order: "uncertain", limit: CHECKED })}`);
+    this.cards = items;
+    this.title.textContent = label;
+    this.says.textContent = t("teach.checking", { items: counted(total), label });
+    this.back.hidden = false;
+    this.fill();
+    return this.render();
+  }
+
+  render() {
+    const names = [...new Set([...(this.classes ?? []), ...(this.status?.classes ?? []).map(({ label }) => label)])];
+    find("datalist", this.root).replaceChildren(...names.map((value) => make("option", { value })));
+    this.order = names.slice(0, 9);
+    this.keys.replaceChildren(...names.slice(0, 40).map((label, place) => button("", () => this.answer({ label }), { "data-label": label })));
+    findAll("button", this.keys).forEach((one, place) => one.append(...(place < 9 ? [make("kbd", {}, String(place + 1))] : []), names[place]));
+    this.active = Math.min(this.active, Math.max(0, this.cards.length - 1));
+    const focused = this.list.contains(document.activeElement);
+    this.list.replaceChildren(...this.cards.map((card, place) => this.card(card, place)));
+    if (focused) this.focus(this.active);
+    find(".undo", this.root).disabled = !this.done.length;
+  }
+
+  card(item, place) {
+    const name = nameOf(item);
+    const open = make("button", { type: "button", class: "open", "aria-pressed": String(this.chosen.has(item.item)), onclick: () => this.toggle(place), onfocus: () => (this.active = place) });
+    open.append(kindOf(item).card(item, { api: this.api, name, words: [], alt: "" }));
+    if (isMedia(item)) open.append(make("span", { class: "caption" }, textOf(item) || name));
+    const card = make("li", { class: `card${this.chosen.has(item.item) ? " chosen" : ""}`, "data-item": item.item, "data-reason": item.reason });
+    card.append(open, this.guess(item));
+    return card;
+  }
+
+  guess(item) {
+    const known = item.guess !== null && item.guess !== undefined;
+    const sure = item.taught ? 1 : (item.certainty ?? 0);
+    const fill = make("i");
+    fill.style.width = `${Math.round(sure * 100)}%`;
+    const told = item.taught ? t("teach.given") : known ? (sure >= 0.5 ? t("teach.sure", { p: percent(sure) }) : t("teach.unsure")) : item.reason === "cluster" && item.cluster_size ? t("teach.group", { n: item.cluster_size }) : t("teach.unknown");
+    return make("div", { class: `guess${sure < 0.5 ? " unsure" : ""}` }, known ? make("strong", {}, item.guess) : null, make("span", {}, told), known ? make("span", { class: "bar", "aria-hidden": "true" }, fill) : null);
+  }
+
+  toggle(place) {
+    const { item } = this.cards[place];
+    if (!this.chosen.delete(item)) this.chosen.add(item);
+    this.active = place;
+    this.render();
+    this.focus(place);
+  }
+
+  focus(place) {
+    this.active = Math.max(0, Math.min(this.cards.length - 1, place));
+    find(".open", this.list.children[this.active] ?? this.list)?.focus();
+  }
+
+  key(event) {
+    if (this.app.state.view !== "teach" || find("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select, summary")) return;
+    const { key } = event;
+    const across = Math.max(1, Math.round(this.list.clientWidth / 270));
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across }[key];
+    if (/^[1-9]$/.test(key) && this.order?.[key - 1]) this.answer({ label: this.order[key - 1] });
+    else if (key === "0") this.answer({ answer: "none" });
+    else if (key === "s") this.answer({ answer: "skip" });
+    else if (key === "z") this.undo();
+    else if (step) this.focus(this.active + step);
+    else if (key === "/" || key === "n") this.input.focus();
+    else return;
+    event.preventDefault();
+  }
+
+  /** Name what is selected, else the card that has the focus. */
+  async answer(said) {
+    const items = this.chosen.size ? [...this.chosen] : this.cards[this.active] ? [this.cards[this.active].item] : [];
+    if (!items.length || this.busy) return;
+    this.busy = true;
+    for (const card of this.list.children) if (items.includes(card.dataset.item)) card.classList.add("answered");
+    try {
+      const { before, status } = await this.api.send("PUT", "/v1/labels", { items, ...said });
+      this.done.push({ items, before });
+      await this.after(status);
+    } catch (error) {
+      toast(error.message);
+      this.render();
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  async after(status) {
+    this.chosen.clear();
+    await this.update(status);
+    await (this.label === null ? this.ask() : this.check(this.label));
+    this.app.views.explore?.then((view) => view.stale());
+    if (!this.input.matches(":focus")) this.focus(this.active);
+  }
+
+  async undo() {
+    const last = this.done.pop();
+    if (!last) return;
+    let status = null;
+    const gone = last.items.filter((_, place) => !last.before[place]);
+    if (gone.length) ({ status } = await this.api.json(`/v1/labels?${new URLSearchParams(gone.map((item) => ["item", item]))}`, { method: "DELETE" }));
+    for (const [place, item] of last.items.entries()) {
+      const was = last.before[place];
+      if (was) ({ status } = await this.api.send("PUT", "/v1/labels", { items: [item], answer: was.answer, ...(was.label ? { label: was.label } : {}) }));
+    }
+    await this.after(status);
+  }
+
+  async update(status) {
+    this.status = status;
+    const held = status.held_out;
+    const figure = (name, value, more) => make("div", {}, make("dt", {}, t(name)), make("dd", {}, value, make("small", {}, more)));
+    const figures = make(
+      "dl",
+      { class: "figures" },
+      figure("teach.answered", number(status.answered), t("items", { n: status.items })),
+      figure("teach.spread", number(status.spread), t("teach.uncertain", { n: status.uncertain + status.unreached })),
+      figure("teach.accuracy", held ? percent(held.accuracy) : "–", held ? t("teach.held", { low: percent(held.low), high: percent(held.high), n: held.answers }) : t("teach.later")),
+      figure("teach.time", `${Math.max(1, Math.round(status.seconds * 1000))} ms`, ""),
+    );
+    this.fills = make("ul", { class: "fills" });
+    this.learning ??= make("div", { class: "learning" });
+    const take = make("input", { type: "file", accept: ".csv,text/csv", class: "unseen", tabIndex: -1, "aria-hidden": "true", onchange: () => this.import(take) });
+    const files = make("div", { class: "actions" }, button(t("teach.export"), () => this.export()), button(t("teach.import"), () => take.click()), take);
+    this.panel.replaceChildren(figures, this.learning, make("h3", {}, t("teach.classes")), this.fills, files);
+    this.fill();
+    if (!this.learning.childNodes.length) this.offer();
+  }
+
+  fill() {
+    const most = Math.max(1, ...this.status.classes.map(({ taught, spread }) => taught + spread));
+    this.fills.replaceChildren(
+      ...this.status.classes.map(({ label, taught, spread, certain }) => {
+        const parts = [taught, certain, spread - certain].map((value) => {
+          const part = make("i");
+          part.style.width = `${(100 * value) / most}%`;
+          return part;
+        });
+        const look = make("button", { type: "button", title: t("teach.fills", { taught, spread, certain }), "aria-label": `${t("teach.check", { label })}: ${t("teach.fills", { taught, spread, certain })}`, "aria-pressed": String(this.label === label), onclick: () => this.check(this.label === label ? null : label) });
+        look.append(make("span", {}, label), make("small", {}, `${number(taught)} + ${number(spread)}`), make("span", { class: "fill" }, ...parts));
+        return make("li", {}, look);
+      }),
+    );
+  }
+
+  offer(words = "") {
+    const { possible, why_not: why } = this.status.learn;
+    this.learning.replaceChildren(make("p", { class: "quiet", role: "status" }, words || (possible ? "" : (why ?? ""))), button(t("teach.learn"), () => this.learn(), { class: "primary learn", disabled: !possible }));
+  }
+
+  async learn() {
+    try {
+      this.follow(await this.api.send("POST", "/v1/learn"));
+    } catch (error) {
+      this.offer(error.message);
+    }
+  }
+
+  /** Show how far learning is, as long as it runs. */
+  async follow(state) {
+    clearTimeout(this.polling);
+    if (state.state === "running") {
+      const share = state.fraction ?? 0;
+      const words = t("teach.learning", { phase: state.phase ?? "", p: percent(share) });
+      this.learning.replaceChildren(make("p", { role: "status" }, words), make("progress", { max: 1, value: share, "aria-label": words }), button(t("teach.stop"), async () => this.follow(await this.api.json("/v1/learn", { method: "DELETE" }))));
+      this.wasRunning = true;
+      this.polling = setTimeout(async () => this.follow(await this.api.json("/v1/learn").catch(() => state)), POLL_MS);
+      return;
+    }
+    if (state.state === "failed") this.offer(t("teach.failed", { why: state.error ?? "" }));
+    else this.offer(state.state === "done" && this.wasRunning ? t("teach.learned") : "");
+    if (state.state === "done" && this.wasRunning) await this.changedModel();
+    this.wasRunning = false;
+    await this.compare();
+  }
+
+  async changedModel() {
+    const { app } = this;
+    app.info = await this.api.json("/v1/info").catch(() => app.info);
+    app.shown = null; // what was found before is found anew
+    app.views.explore?.then((view) => view.stale());
+    await this.update(await this.api.json("/v1/teach"));
+  }
+
+  /** The person's own recent searches by the model before and the one now, and the way back. */
+  async compare() {
+    const { models } = await this.api.json("/v1/models").catch(() => ({ models: [] }));
+    const active = models.findIndex((one) => one.active);
+    const before = models.slice(active + 1).find((one) => one.kept) ?? models.find((one) => one.kept && !one.active);
+    this.compared.hidden = !before;
+    if (!before) return;
+    const revert = button(t("teach.revert"), () => this.revert(before.id), { class: "revert" });
+    const head = make("div", { class: "head" }, make("h2", {}, t("teach.compare")), revert);
+    this.compared.replaceChildren(head);
+    const queries = recentQueries().slice(0, 4);
+    const asked = queries.length ? queries : (this.app.info.examples ?? []).slice(0, 3);
+    const said = new URLSearchParams([...asked.map((q) => ["q", q]), ["k", "10"], ["before", before.id]]);
+    const found = await this.api.json(`/v1/models/compare?${said}`).catch(() => null);
+    if (found) this.compared.replaceChildren(head, ...found.queries.map((one) => this.pair(one)));
+  }
+
+  pair({ query, before, after }) {
+    const known = new Set(before.map((hit) => hit.item));
+    const strip = (hits, fresh) => make("div", { class: "strip", tabIndex: 0, role: "group", "aria-label": query }, ...hits.map((hit) => {
+      const shown = hit.media ? make("img", { alt: nameOf(hit), loading: "lazy" }) : make("div", { class: "words" }, nameOf(hit));
+      if (hit.media) this.api.show(shown, hit.media);
+      return make("figure", { class: fresh && !known.has(hit.item) ? "new" : "" }, shown, make("figcaption", {}, nameOf(hit)));
+    }));
+    return make("div", {}, make("h3", {}, query), make("div", { class: "rows" }, make("span", { class: "quiet" }, t("teach.before")), strip(before, false), make("span", { class: "quiet" }, t("teach.after")), strip(after, true)));
+  }
+
+  async revert(id) {
+    try {
+      await this.api.send("POST", `/v1/models/${encodeURIComponent(id)}/activate`);
+      await this.changedModel();
+      toast(t("teach.reverted"));
+      await this.compare();
+    } catch (error) {
+      toast(error.message);
+    }
+  }
+
+  async export() {
+    save(await (await this.api.fetch("/v1/labels.csv")).blob(), "labels.csv");
+  }
+
+  async import(input) {
+    try {
+      const found = await this.api.json("/v1/labels.csv", { method: "PUT", headers: { "Content-Type": "text/csv" }, body: await input.files[0].text() });
+      toast([t("teach.imported", { n: found.count }), ...found.problems.slice(0, 2).map((one) => one.message)].join(" · "));
+      await this.after(found.status);
+    } catch (error) {
+      toast(error.message);
+    }
+  }
+}
