@@ -64,7 +64,7 @@ def open_page(browser) -> Iterator:
     contexts, problems = [], []
 
     def opened(address: str, **options):
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 860}} | options)
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 2800}, "locale": "en-GB"} | options)
         contexts.append(context)
         context.set_default_timeout(15_000)
         page = context.new_page()

@@ -14,7 +14,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = pytest.mark.browser
 expect = playwright.expect
 
-CARDS = "#results .card"
+CARDS = "#results .card:has(.foot-line)"
 HOSTILE = "<b>Kettle</b> &amp; <i onclick=x>lid</i><script>document.title='run'</script><img src=x onerror=y> red"
 
 
@@ -40,8 +40,6 @@ def box(page):
 
 def test_one_card_is_one_item_with_its_image_and_its_text(served, open_page) -> None:
     page = open_page(f"{served[0]}/?q=a+red+circle")
-    page.wait_for_selector(CARDS)
-    page.get_by_role("button", name="Show more").click()
     expect(page.locator(CARDS)).to_have_count(36)
     assert len(set(items_shown(page))) == 36
     first = page.locator(CARDS).first
@@ -67,7 +65,8 @@ def test_the_mode_is_chosen_sent_and_shared(served, open_page) -> None:
     address, searcher = served
     page = open_page(f"{address}/?q=circle")
     page.wait_for_selector(CARDS)
-    control = page.get_by_label("Match")
+    page.locator("#more-menu summary").click()
+    control = page.locator("#mode select")
     expect(control.locator("option")).to_have_text(["Mixed", "By words", "By meaning"])
     expect(control).to_have_value("hybrid")
     control.select_option(label="By words")
@@ -76,9 +75,10 @@ def test_the_mode_is_chosen_sent_and_shared(served, open_page) -> None:
     assert searcher.asked[-1].mode == "lexical" and "mode=lexical" in page.url
     other = open_page(page.url)
     expect(other.locator(CARDS)).to_have_count(12)
-    expect(other.get_by_label("Match")).to_have_value("lexical")
-    other.get_by_label("Match").select_option(label="Mixed")
-    expect(other.locator(CARDS)).to_have_count(24)
+    other.locator("#more-menu summary").click()
+    expect(other.locator("#mode select")).to_have_value("lexical")
+    other.locator("#mode select").select_option(label="Mixed")
+    expect(other.locator(CARDS)).to_have_count(36)
     assert searcher.asked[-1].mode == "hybrid" and "mode=" not in other.url
 
 
@@ -125,7 +125,7 @@ def test_nothing_close_is_said_above_the_nearest(served, open_page) -> None:
     page = open_page(f"{served[0]}/?q=xyzzy")
     heading = page.get_by_role("status").filter(has_text="Nothing close enough, the nearest:")
     expect(heading).to_be_visible()
-    expect(page.locator(CARDS)).to_have_count(24)
+    expect(page.locator(CARDS)).to_have_count(36)
     expect(page.locator(".ignored")).to_have_text("Ignored: xyzzy")
     assert heading.bounding_box()["y"] < page.locator(CARDS).first.bounding_box()["y"]
     box(page).fill("red")
@@ -209,9 +209,9 @@ def test_the_preview_falls_back_to_the_thumbnail(tmp_path, open_page, key) -> No
             page.locator("#key").fill(key)
             page.keyboard.press("Enter")
         page.locator(f"{CARDS} .open").first.click()
-        page.wait_for_function("() => document.querySelector('#detail img')?.naturalWidth === 64")
+        page.wait_for_function("() => document.querySelector('#viewer .zoomed img')?.naturalWidth === 64")
         page.wait_for_timeout(300)
-        assert page.evaluate("document.querySelector('#detail img').naturalWidth") == 64
+        assert page.evaluate("document.querySelector('#viewer .zoomed img').naturalWidth") == 64
 
 
 def test_markup_is_shown_as_text_only(tmp_path, open_page) -> None:
@@ -227,8 +227,8 @@ def test_markup_is_shown_as_text_only(tmp_path, open_page) -> None:
         expect(card.locator(".tag")).to_have_text("a <b> c")
         assert card.locator("script, .caption img, b, u, i[onclick]").count() == 0
         card.locator(".open").click()
-        expect(page.locator("#detail h2")).to_have_text("Kettle & lid red")
-        expect(page.locator("#detail dl")).to_contain_text("price9")
+        expect(page.locator("#viewer-title")).to_have_text("Kettle & lid red")
+        expect(page.locator("#viewer dl")).to_contain_text("price9")
         assert page.title() == "kettle · Diptych"
 
 
@@ -242,9 +242,9 @@ def test_a_long_text_begins_where_it_matches(tmp_path, open_page) -> None:
         expect(card.locator("mark").first).to_have_text("1234")
         assert card.inner_text().startswith("… ")
         frame, mark = card.bounding_box(), card.locator("mark").first.bounding_box()
-        assert mark["y"] < frame["y"] + 70
+        assert mark["y"] < frame["y"] + 90
         card.locator(".open").click()
-        expect(page.locator("#detail .full")).to_contain_text("the part AB-1234/X fits")
+        expect(page.locator("#viewer .read")).to_contain_text("the part AB-1234/X fits")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,7 +10,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = pytest.mark.browser
 expect = playwright.expect
 
-CARDS = "#results .card"
+CARDS = "#results .card:has(.foot-line)"
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,7 @@ def test_a_purpose_is_chosen_sent_and_shared(two_spaces, open_page) -> None:
     address, searcher = two_spaces
     page = open_page(f"{address}/?q=red")
     page.wait_for_selector(CARDS)
+    page.locator("#more-menu summary").click()
     control = page.get_by_label("Looking for")
     expect(control).to_have_value("")
     names = ["what suits", "anything alike", "things of this kind", "the very item"]
@@ -37,6 +38,7 @@ def test_a_purpose_is_chosen_sent_and_shared(two_spaces, open_page) -> None:
     assert "for=partner" in page.url
     other = open_page(page.url)
     other.wait_for_selector(CARDS)
+    other.locator("#more-menu summary").click()
     expect(other.get_by_label("Looking for")).to_have_value("partner")
     assert searcher.asked[-1].purpose == "partner"
     with other.expect_response("**/v1/search"):
@@ -52,6 +54,7 @@ def test_one_space_leaves_nothing_to_choose(address, open_page) -> None:
     page = open_page(f"{address}/?q=red&for=partner")
     page.wait_for_selector(CARDS)
     expect(page.locator("#purpose")).to_be_hidden()
+    page.locator("#more-menu summary").click()
     expect(page.get_by_role("slider", name="Strictness")).to_be_visible()
 
 
@@ -59,5 +62,6 @@ def test_a_phone_has_room_for_the_control(two_spaces, open_page) -> None:
     address, _ = two_spaces
     page = open_page(f"{address}/?q=purple", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     page.wait_for_selector(CARDS)
+    page.locator("#more-menu summary").click()
     expect(page.get_by_label("Looking for")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

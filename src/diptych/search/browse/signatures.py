@@ -16,7 +16,7 @@ from diptych.index import Index
 from diptych.search.media_store import MediaStore
 
 _GREY_SIZE, _COLOUR_SIZE = (9, 8), (2, 2)
-_MOST_DIFFERENT_BITS, _MOST_DIFFERENT_COLOUR = 6, 20
+_MOST_DIFFERENT_BITS, _MOST_DIFFERENT_COLOUR = 5, 6
 _MOST_KEPT = 200_000
 
 

@@ -5,7 +5,6 @@ import { t } from "/page/i18n.js";
 import { askText } from "/page/saved.js";
 import { counted, download, examplesOf, toast } from "/page/selection.js";
 import { MOST_EXAMPLES } from "/page/state.js";
-import { Upload } from "/page/upload.js";
 
 const UNDO_S = 8;
 const AT_ONCE = 4;
@@ -181,10 +180,11 @@ export class Actions {
     this.leaving.clear();
   }
 
-  upload() {
-    this.uploading ??= new Upload(this.api, () => this.added());
-    this.uploading.limit = this.app.info.limits.max_upload_bytes;
-    this.uploading.open(this.classes);
+  async upload() {
+    const { Upload } = await import("/page/upload.js");
+    const adding = new Upload(this.api, () => this.added());
+    adding.limit = this.app.info.limits.max_upload_bytes;
+    adding.open(this.classes);
   }
 
   async added() {

@@ -11,6 +11,7 @@ const REACH = 14;
 const NONE = 65_535;
 const MOST_IMAGES = 90;
 const IMAGE = 56;
+const NEAR = 5; // from this zoom on, thumbnails stand for points
 
 export class View {
   constructor(app) {
@@ -282,6 +283,7 @@ export class View {
     const bright = offsets(radius * 1.5 + 1, width);
     buffer.fill(0);
     const visible = (this.visible = []);
+    const named = (this.named = []);
     const dot = (place, shape, palette) => {
       const [px, py] = [Math.round(x[place] * scale + left), Math.round(top - y[place] * scale)];
       const { reach } = shape;
@@ -289,6 +291,7 @@ export class View {
       const [middle, colour] = [py * width + px, palette[codes[place]]];
       for (const offset of shape.offsets) buffer[middle + offset] = colour;
       if (palette === this.full) visible.push(place);
+      if (this.isShown(place)) named.push(place);
     };
     for (let place = 0; place < count; place += 1) if (lit ? !lit.has(place) : !this.isShown(place)) dot(place, disc, this.faded);
     if (lit) for (const place of lit) dot(place, bright, this.full);
@@ -325,7 +328,7 @@ export class View {
   }
 
   paintImages(pen) {
-    const near = this.visible.length <= MOST_IMAGES * 3 ? this.visible : [];
+    const near = (this.scale >= this.smallest * NEAR || this.points.count <= MOST_IMAGES) && this.visible.length <= MOST_IMAGES * 3 ? this.visible : [];
     const taken = [];
     for (const place of near) {
       const [x, y] = this.at(place);
@@ -354,7 +357,7 @@ export class View {
   /** The names of what is in sight: each where most of it is, the largest first, none over another. */
   paintNames(pen, ink, ground) {
     const cells = new Map();
-    for (const place of this.visible) {
+    for (const place of this.named) {
       const code = this.points.codes[place];
       if (code === NONE) continue;
       const [x, y] = this.at(place);
@@ -365,7 +368,7 @@ export class View {
     }
     pen.font = "600 13px system-ui, sans-serif";
     Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 });
-    const least = Math.max(2, this.visible.length / 400);
+    const least = Math.max(2, this.named.length / 400);
     const placed = [];
     for (const { code, n, x, y } of [...cells.values()].filter((cell) => cell.n >= least).sort((one, other) => other.n - one.n)) {
       const name = this.points.labels[code].slice(0, 28);

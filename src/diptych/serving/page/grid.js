@@ -93,7 +93,7 @@ export class Grid {
       fresh.push([place, card]);
     }
     for (const [place, card] of fresh) this.insert(place, card);
-    if (end + this.columns * 2 >= this.count) this.more();
+    if (this.count && end + this.columns * 2 >= this.count) this.more();
   }
 
   /** Cards stand in the document in the order in which they are read. */

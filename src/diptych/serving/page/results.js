@@ -6,10 +6,15 @@ import { t } from "/page/i18n.js";
 import { isMedia, kindOf } from "/page/kinds.js";
 import { marked, plain } from "/page/words.js";
 
-const MOST_DIFFERENT_BITS = 6;
-const MOST_DIFFERENT_COLOUR = 20;
+const MOST_DIFFERENT_BITS = 5;
+const MOST_DIFFERENT_COLOUR = 6;
 
 export const labelsOf = (metadata) => [metadata.label ?? metadata.labels ?? []].flat().filter((label) => label !== null).map(plain);
+/** The classes that were given, else the one that is guessed. */
+export function tagsOf(metadata) {
+  const given = labelsOf(metadata).map((tag) => make("span", { class: "tag" }, tag));
+  return given.length || !metadata.guess ? given : [make("span", { class: "tag guessed", title: t("guessed") }, plain(metadata.guess))];
+}
 export const textOf = ({ metadata }) => plain(metadata.text ?? metadata.title);
 export const nameOf = (hit) => textOf(hit) || hit.item || hit.id;
 
@@ -98,7 +103,7 @@ export class Results {
     const short = name.slice(0, 80);
     const open = make("button", { type: "button", class: "open", onclick: (event) => this.press(event, place) });
     open.append(kindOf(hit).card(hit, { api: this.api, name, words, alt: text ? "" : name }));
-    const tags = labelsOf(hit.metadata).map((tag) => make("span", { class: "tag" }, tag));
+    const tags = tagsOf(hit.metadata);
     if (isMedia(hit)) open.append(make("span", { class: "caption" }, ...(text ? marked(text, words, { short: true }) : [name])));
     const pick = make("button", { type: "button", class: "pick", role: "checkbox", tabIndex: -1, "aria-label": t("select", { name: short }), onclick: (event) => this.pick(place, event.shiftKey) }, icon("check"));
     const like = iconButton("alike", t("like.named", { name: short }), () => this.like(hit), { class: "like icon", title: t("like") });

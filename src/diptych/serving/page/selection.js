@@ -4,7 +4,6 @@ import { button, find, icon, make, number, save } from "/page/dom.js";
 import { t } from "/page/i18n.js";
 import { labelsOf, textOf } from "/page/results.js";
 import { MOST_EXAMPLES } from "/page/state.js";
-import { zipped } from "/page/zip.js";
 
 const MOST_IN_ZIP = 500;
 const AT_ONCE = 6;
@@ -122,6 +121,7 @@ export async function download(api, kind, hits, tell) {
     files.push(...fetched.filter(Boolean));
     tell((start + fetched.length) / media.length);
   }
+  const { zipped } = await import("/page/zip.js");
   save(zipped(files), `diptych-${day}.zip`);
   return failed + hits.length - some.length;
 }

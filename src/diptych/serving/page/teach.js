@@ -209,7 +209,7 @@ export class View {
     const files = make("div", { class: "actions" }, button(t("teach.export"), () => this.export()), button(t("teach.import"), () => take.click()), take);
     this.panel.replaceChildren(figures, this.learning, make("h3", {}, t("teach.classes")), this.fills, files);
     this.fill();
-    if (!this.learning.childNodes.length) this.offer();
+    if (!find("progress", this.learning)) this.offer(this.told);
   }
 
   fill() {
@@ -229,8 +229,8 @@ export class View {
   }
 
   offer(words = "") {
-    const { possible, why_not: why } = this.status.learn;
-    this.learning.replaceChildren(make("p", { class: "quiet", role: "status" }, words || (possible ? "" : (why ?? ""))), button(t("teach.learn"), () => this.learn(), { class: "primary learn", disabled: !possible }));
+    const possible = this.status.classes.filter(({ taught }) => taught).length + (this.status.dataset ? 2 : 0) >= 2;
+    this.learning.replaceChildren(make("p", { class: "quiet", role: "status" }, words || (possible ? "" : t("teach.two"))), button(t("teach.learn"), () => this.learn(), { class: "primary learn", disabled: !possible }));
   }
 
   async learn() {
@@ -252,8 +252,9 @@ export class View {
       this.polling = setTimeout(async () => this.follow(await this.api.json("/v1/learn").catch(() => state)), POLL_MS);
       return;
     }
-    if (state.state === "failed") this.offer(t("teach.failed", { why: state.error ?? "" }));
-    else this.offer(state.state === "done" && this.wasRunning ? t("teach.learned") : "");
+    if (state.state === "failed" && this.wasRunning) this.told = t("teach.failed", { why: state.error ?? "" });
+    else if (state.state === "done" && this.wasRunning) this.told = t("teach.learned");
+    this.offer(this.told);
     if (state.state === "done" && this.wasRunning) await this.changedModel();
     this.wasRunning = false;
     await this.compare();

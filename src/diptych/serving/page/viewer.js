@@ -3,11 +3,11 @@
 import { button, find, icon, iconButton, make, percent } from "/page/dom.js";
 import { t } from "/page/i18n.js";
 import { isMedia, kindOf } from "/page/kinds.js";
-import { figures, labelsOf, nameOf, reason, textOf } from "/page/results.js";
+import { figures, labelsOf, nameOf, reason, tagsOf, textOf } from "/page/results.js";
 import { marked, plain } from "/page/words.js";
 
 const TITLE = 90;
-const SHOWN = new Set(["text", "title", "label", "labels", "split", "item", "document", "has_media"]);
+const SHOWN = new Set(["text", "title", "label", "labels", "split", "item", "document", "has_media", "guess"]);
 
 export class Viewer {
   /** `actions`: like, remove, edit(hit, change), select, step(by) → hit or null, closed; `writes()` as everywhere. */
@@ -62,8 +62,7 @@ export class Viewer {
   }
 
   labels(hit) {
-    const tags = labelsOf(hit.metadata).map((tag) => make("span", { class: "tag" }, tag));
-    return make("div", { class: "tags" }, ...tags);
+    return make("div", { class: "tags" }, ...tagsOf(hit.metadata));
   }
 
   facts(hit) {

@@ -1,0 +1,103 @@
+"""The map of all items, in a real browser."""
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.browser
+expect = playwright.expect
+
+CARDS = "#results .card:has(.foot-line)"
+WINDOW = {"viewport": {"width": 1200, "height": 860}}
+SPOT = """() => {
+    const map = document.querySelector("#map");
+    if (!map.width) return null;
+    const { data } = map.getContext("2d").getImageData(0, 0, map.width, map.height);
+    const at = data.findIndex((value, place) => place % 4 === 3 && value > 0);
+    const ratio = map.width / map.clientWidth;
+    return at < 0 ? null : [((at - 3) / 4 % map.width) / ratio, Math.floor((at - 3) / 4 / map.width) / ratio + 2];
+}"""
+
+
+def explored(open_page, address, question=""):
+    page = open_page(f"{address}/?view=explore{question}", **WINDOW)
+    expect(page.locator("#map[data-points='36']")).to_be_visible()
+    return page, page.wait_for_function(SPOT).json_value()
+
+
+def test_every_item_is_there_once_and_can_be_looked_at_and_searched_from(address, open_page) -> None:
+    page, (x, y) = explored(open_page, address)
+    expect(page.locator("#legend li")).to_have_count(6)
+    expect(page.locator("#map-says")).to_contain_text("36 items")
+    box = page.locator("#map").bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    expect(page.locator("#tip")).to_contain_text("alone on white")
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    expect(page.get_by_role("dialog")).to_contain_text("alone on white")
+    page.get_by_role("button", name="More like this", exact=True).click()
+    page.wait_for_selector(CARDS)
+    assert "like=" in page.url and "view=" not in page.url
+
+
+def test_clusters_have_names_and_thumbnails_come_when_near(address, open_page) -> None:
+    page, _ = explored(open_page, address)
+    page.wait_for_function("() => document.querySelector('#map').dataset.names.split('|').length === 6")
+    page.wait_for_function("() => Number(document.querySelector('#map').dataset.images) > 5")
+    page.locator("#legend button").first.click()
+    page.wait_for_function("() => !document.querySelector('#map').dataset.names.includes('|')")
+    page.get_by_role("button", name="Zoom in").click()
+    page.locator("#map").focus()
+    for key in ("+", "-", "ArrowLeft", "0"):
+        page.keyboard.press(key)
+
+
+def test_the_results_of_the_question_are_shown_on_the_map(address, open_page) -> None:
+    page, _ = explored(open_page, address, "&q=circle&mode=lexical")
+    expect(page.locator("#map")).to_have_attribute("data-lit", "12")
+    expect(page.get_by_label("Show where the 12 results are")).to_be_checked()
+    page.get_by_role("combobox", name="Words to search for").fill("square")
+    page.keyboard.press("Enter")
+    expect(page.locator("#map")).to_have_attribute("data-lit", "12")
+    assert "view=explore" in page.url and "q=square" in page.url
+
+
+def test_a_lasso_selects(address, open_page) -> None:
+    page, _ = explored(open_page, address)
+    box = page.locator("#map").bounding_box()
+    page.locator("#map").focus()
+    page.keyboard.press("l")
+    expect(page.get_by_role("button", name="Select with a lasso")).to_have_attribute("aria-pressed", "true")
+    page.mouse.move(box["x"] + 16, box["y"] + 16)
+    page.mouse.down()
+    for right, down in ((1, 0), (1, 1), (0, 1)):
+        page.mouse.move(box["x"] + 16 + right * (box["width"] - 32), box["y"] + 16 + down * (box["height"] - 32))
+    page.mouse.up()
+    expect(page.get_by_role("toolbar", name="Selected items")).to_contain_text("36 selected")
+    page.get_by_role("button", name="More like these").click()
+    page.wait_for_selector(".chip.like")
+    assert page.url.count("like=") == 14
+
+
+def test_a_hundred_thousand_points_are_drawn_within_a_frame_or_two(address, open_page) -> None:
+    page, _ = explored(open_page, address)
+    taken = page.evaluate(MANY)
+    assert taken < 120, taken  # milliseconds on a busy machine; a frame is 16
+
+
+MANY = """async () => {
+    const { View } = await import("/page/explore.js");
+    const count = 100_000, view = Object.create(View.prototype);
+    const pen = document.createElement("canvas").getContext("2d");
+    Object.assign(pen.canvas, { width: 1200, height: 700 });
+    const random = () => Float32Array.from({ length: count }, () => Math.random());
+    const pixels = pen.createImageData(1200, 700);
+    Object.assign(view, {
+        points: { count, x: random(), y: random(), codes: new Uint16Array(count), labels: ["a"], ids: [] },
+        ratio: 1, width: 1200, height: 700, scale: 680, smallest: 340, left: 10, top: 690, picked: new Set(), lit: null,
+        full: new Uint32Array(65536).fill(0xff0000ff), faded: new Uint32Array(65536), pixels, pen,
+        buffer: new Uint32Array(pixels.data.buffer), paintOver() {},
+    });
+    view.paint();
+    const start = performance.now();
+    for (let turn = 0; turn < 5; turn += 1) view.paint();
+    return (performance.now() - start) / 5;
+}"""
