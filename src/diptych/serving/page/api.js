@@ -1,5 +1,6 @@
 // Ask the server; when it asks for a key, ask the person.
 
+import { fieldOf } from "/page/audio.js";
 import { t } from "/page/i18n.js";
 
 const STORED = "diptych-key";
@@ -73,7 +74,7 @@ export class Api {
   search(parts, options, image, signal) {
     if (!image) return this.send("POST", "/v1/search", { parts, ...options }, { signal });
     const form = new FormData();
-    form.append("image", image, "image");
+    form.append(fieldOf(image), image, image.name || "image");
     form.append("query", JSON.stringify({ parts, ...options }));
     return this.json("/v1/search", { method: "POST", body: form, signal });
   }

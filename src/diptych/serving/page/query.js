@@ -1,5 +1,6 @@
 // The search box: words, images that are chosen, dropped or pasted, and chips for what else is asked.
 
+import { isSound } from "/page/audio.js";
 import { button, find, icon, make } from "/page/dom.js";
 import { t } from "/page/i18n.js";
 import { textOf } from "/page/results.js";
@@ -52,7 +53,7 @@ export class QueryBox {
   }
 
   take(files) {
-    const image = [...files].find((file) => /^(image|audio)\//.test(file.type));
+    const image = [...files].find((file) => file.type.startsWith("image/") || isSound(file));
     if (!image) return this.problem(t("not.image"));
     if (image.size > this.limit) return this.problem(t("too.large", { n: Math.floor(this.limit / 2 ** 20) }));
     return this.changed({ image, like: [], unlike: [], q: "", into: "", view: "search" });
@@ -68,7 +69,7 @@ export class QueryBox {
     const chips = [];
     if (this.url) URL.revokeObjectURL(this.url);
     this.url = state.image ? URL.createObjectURL(state.image) : null;
-    if (state.image) chips.push(this.chip(make("img", { src: this.url, alt: "" }), t("your.image"), () => this.changed({ image: null })));
+    if (state.image) chips.push(this.chip(isSound(state.image) ? null : make("img", { src: this.url, alt: "" }), t("your.image"), () => this.changed({ image: null })));
     for (const sign of ["like", "unlike"])
       if (state[sign].length > 3) chips.push(this.chip(null, t(`${sign}.n`, { n: state[sign].length }), () => this.changed({ [sign]: [] }), sign));
       else for (const id of state[sign]) chips.push(this.exampleChip(sign, id, state[sign]));

@@ -1,5 +1,6 @@
 // Add images and texts: several at once, each with its progress and its own error.
 
+import { fieldOf, isSound } from "/page/audio.js";
 import { button, find, icon, iconButton, make } from "/page/dom.js";
 import { t } from "/page/i18n.js";
 
@@ -75,7 +76,7 @@ export class Upload {
     row.line = make("li", { "data-name": name }, picture, make("div", {}, make("strong", {}, name), text, bar, said), row.drop);
     this.rows.push(row);
     this.list.append(row.line);
-    if (file && !/^(image|audio)\//.test(file.type)) this.fail(row, t("not.image"));
+    if (file && !file.type.startsWith("image/") && !isSound(file)) this.fail(row, t("not.image"));
     else if (file && file.size > this.limit) this.fail(row, t("too.large", { n: Math.floor(this.limit / 2 ** 20) }));
     text.addEventListener("input", () => this.count());
     this.count();
@@ -113,8 +114,7 @@ export class Upload {
     row.state = "sending";
     row.bar.hidden = false;
     try {
-      const kind = row.file?.type.startsWith("audio/") ? "audio" : "image";
-      if (row.file) await this.sendFile(row, kind, { ...metadata, ...(words ? { text: words } : {}) }, replace);
+      if (row.file) await this.sendFile(row, fieldOf(row.file), { ...metadata, ...(words ? { text: words } : {}) }, replace);
       if (words) await this.api.send("POST", "/v1/items", { items: [{ id: `text:${row.name}`, text: words, metadata }], replace });
     } catch (error) {
       const again = error.code === "exists" ? button(t("replace"), async () => (await this.sendRow(row, true)) && this.done(1)) : null;
