@@ -5,11 +5,11 @@ import sys
 import threading
 import time
 
-from diptych._core.locks import file_lock
+from diptych._core.locks import claim, claim_new, file_lock
 
 HOLD = """
 import sys, pathlib
-from diptych._core.locks import file_lock
+from diptych._core.locks import claim, claim_new, file_lock
 with file_lock(pathlib.Path(sys.argv[1])) as held:
     print(held, flush=True)
     sys.stdin.readline()
@@ -54,3 +54,20 @@ def test_whoever_waits_is_not_starved_by_others_that_take_the_lock_again_and_aga
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def test_a_temporary_file_that_another_process_sweeps_up_at_once_is_made_again(tmp_path):
+    made = []
+
+    def make():
+        path = tmp_path / str(len(made))
+        path.touch()
+        made.append(path)
+        if len(made) == 1:
+            path.unlink()  # as `sweep_abandoned` of another process does between the making and the claim
+        return path
+
+    with claim_new(make) as path:
+        assert path == made[1] and path.exists()
+        with claim(path) as taken:
+            assert not taken

@@ -16,7 +16,7 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import DataError
-from diptych._core.locks import claim
+from diptych._core.locks import claim, claim_new
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _TEMPORARY = ".diptych-tmp"
@@ -73,10 +73,9 @@ def explained_writes(target: Path, then: str) -> Iterator[None]:
 
 def _is_disk_full(error: OSError) -> bool:
     """Whether an error means that the disk is full: NumPy and shutil say so in their message alone."""
-    if error.errno in _DISK_FULL:
-        return True
-    words = str(error)
-    return error.errno is None and (os.strerror(errno.ENOSPC) in words or "requested and" in words)
+    if error.errno is not None:
+        return error.errno in _DISK_FULL
+    return os.strerror(errno.ENOSPC) in str(error) or "requested and" in str(error)
 
 
 def _sync(path: Path) -> None:
@@ -93,18 +92,21 @@ def atomic_file(target: Path) -> Iterator[Path]:
     """Yield a temporary path beside `target` that takes its place when the block succeeds."""
     target.parent.mkdir(parents=True, exist_ok=True)
     sweep_abandoned(target.parent)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=f"{_TEMPORARY}{target.suffix}")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        with claim(temporary):
+    with claim_new(lambda: _temporary_file(target)) as temporary:
+        try:
             yield temporary
             _sync(temporary)
             temporary.chmod(0o644)
             temporary.replace(target)
-        _sync(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+            _sync(target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _temporary_file(target: Path) -> Path:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=f"{_TEMPORARY}{target.suffix}")
+    os.close(handle)
+    return Path(name)
 
 
 @contextmanager
@@ -112,12 +114,11 @@ def temporary_folder(target: Path) -> Iterator[Path]:
     """Yield a folder beside `target` that vanishes with the block; after a kill a later process sweeps it up."""
     target.parent.mkdir(parents=True, exist_ok=True)
     sweep_abandoned(target.parent)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=_TEMPORARY))
-    try:
-        with claim(temporary):
+    with claim_new(lambda: Path(tempfile.mkdtemp(_TEMPORARY, f".{target.name}.", target.parent))) as temporary:
+        try:
             yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sweep_abandoned(folder: Path) -> None:
@@ -281,8 +282,7 @@ def _retired(target: Path) -> Path:
     return target.with_name(f".{target.name}.old")
 
 
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _CANNOT_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -74,3 +74,14 @@ def claim(path: Path) -> Iterator[bool]:
         yield mine
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def claim_new(make: Callable[[], Path]) -> Iterator[Path]:
+    """Make a temporary file or folder and hold it; made again if another process swept it up before it was held."""
+    for attempts_left in (2, 1, 0):
+        path = make()
+        with claim(path) as mine:
+            if mine or not attempts_left:  # where the system has no such locks, nobody else can claim it either
+                yield path
+                return
