@@ -60,6 +60,13 @@ AIMS = (
     Aim("ingest", "encoder_overhead", "the convolutional encoder's time over its bare network's, less 1", most=0.2),
     Aim("index", "single_ratio_1000000", "one query in 1,000,000 vectors, rate over bare faiss's", least=0.9),
     Aim("index", "open_s_1000000", "opening an index of 1,000,000 until the first answer, seconds", most=2),
+    Aim(
+        "binary",
+        "recall_ratio_1000000",
+        "recall of 256-bit codes of 1,000,000 vectors, over the float index's",
+        least=0.95,
+    ),
+    Aim("binary", "memory_ratio_1000000", "memory of what is searched, over the float index's", most=0.1),
     Aim("startup", "help_ratio", "`diptych --help`, times the time of `import typer, rich`", most=3),
     Aim("startup", "version_ratio", "`diptych --version`, the same", most=3),
     Aim("startup", "search_help_ratio", "`diptych search --help`, the same", most=3),

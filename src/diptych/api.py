@@ -158,6 +158,7 @@ def build_index(
     engine: str = "local",
     url: str | None = None,
     engine_options: Mapping[str, Any] | None = None,
+    bits: int | None = None,
     purpose: Purpose = "auto",
     keep_originals: bool = False,
     overwrite: bool = False,
@@ -175,6 +176,7 @@ def build_index(
         engine: which engine keeps the vectors.
         url: the address of that engine's server, if it has one.
         engine_options: options of that engine, such as how many neighbours its structure links.
+        bits: search by binary codes of so many bits, re-ranked by the vectors; None as the model has them, 0 for none.
         purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
         keep_originals: copy images as they are, so that the index can be moved without them.
         overwrite: replace an index that is there, which may be searched and changed meanwhile.
@@ -199,6 +201,7 @@ def build_index(
             engine=engine,
             url=url,
             engine_options=engine_options,
+            bits=bits,
             purpose=purpose,
             keep_originals=keep_originals,
             overwrite=overwrite,

@@ -25,9 +25,21 @@ def test_an_index_is_built_and_reported(diptych, made, tmp_path) -> None:
         assert searcher.count() == 160 and len(searcher.projection()) == 160
 
 
+def test_a_model_fitted_with_bits_is_searched_by_codes(diptych, made, tmp_path) -> None:
+    fitted = diptych("fit", made / "dataset", "--method", "cfa", "--bits", "64", "--out", tmp_path / "m")
+    assert fitted.status == 0 and "with binary codes of 64 bits" in fitted.err
+    ended = diptych("index", tmp_path / "m", made / "dataset", "--out", tmp_path / "i", "--projection", "none")
+    assert ended.status == 0, ended.err
+    with open_index(tmp_path / "i") as index:
+        assert index.settings.bits == 64 and index.settings.keep_float
+    wrong = diptych("fit", made / "dataset", "--method", "cfa", "--bits", "7", "--out", tmp_path / "n")
+    assert wrong.status == 2 and "bits is 7; it must be a multiple of 8" in wrong.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--bits", "65"], "bits is 65; it must be a multiple of 8 between 32 and 1024"),
         (["--engine", "abacus"], "engine is 'abacus'; choose one of"),
         (["--projection", "umap"], "umap"),
         (["--engine-option", "abacus=1"], "the local engine has no option 'abacus'; it has"),

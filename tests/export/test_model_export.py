@@ -35,6 +35,23 @@ def test_an_export_is_the_same_bytes_each_time(model, exported, tmp_path) -> Non
     assert contents(tmp_path / "again") == contents(exported)
 
 
+def test_binary_codes_come_along_as_a_graph_and_as_arrays(model, counts_dataset, tmp_path) -> None:
+    fitted = load_model(model)
+    save_model(fitted.binarise(64, counts_dataset), tmp_path / "binary")
+    export_model(tmp_path / "binary", tmp_path / "exported")
+    again = load_model(tmp_path / "exported")
+    rows = counts_dataset.split("test").having("image").features("image")
+    expected = fitted.embed_bits("image", rows)
+    assert again.bits == 64 and (again.embed_bits("image", rows) != expected).mean() < 1e-3
+    session = optional_package("onnxruntime", "a test", "onnx").InferenceSession(tmp_path / "exported" / "binary.onnx")
+    (bits,) = session.run(None, {"rows": fitted.embed("image", rows)})
+    assert set(np.unique(bits)) == {0.0, 1.0}
+    assert (np.packbits(bits.astype(bool), axis=1, bitorder="little") != expected).mean() < 1e-3
+    (tmp_path / "exported" / "binary.safetensors").write_bytes(b"something else")
+    with pytest.raises(DataError, match="is not what was exported; export the model again"):
+        load_model(tmp_path / "exported")
+
+
 def test_a_graph_that_differs_is_not_written(model, tmp_path, monkeypatch) -> None:
     """The whole folder or nothing: a tracer that is off by a hair leaves no trace."""
     honest = model_export.trace_method

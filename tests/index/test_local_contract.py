@@ -20,3 +20,10 @@ class TestFoldedOften(TestFlat):
 class TestGraph(TestFlat):
     def new(self, place, identity=IDENTITY):
         return create_index(place, identity, structure="hnsw", fold_at=8)
+
+
+class TestBinary(TestFlat):
+    """Codes give candidates and vectors score them: with enough candidates the answers are those of the vectors."""
+
+    def new(self, place, identity=IDENTITY):
+        return create_index(place, identity, bits=64, shortlist=15, fold_at=8)

@@ -49,6 +49,40 @@ def test_embedding_elsewhere_comes_to_the_same(fields, dataset, tmp_path, small_
     assert content(tmp_path / "here" / "index") == content(tmp_path / "there" / "index")
 
 
+@pytest.mark.parametrize("keep_float", [True, False])
+def test_binary_codes_find_what_vectors_find(fields, dataset, searcher, tmp_path, keep_float) -> None:
+    options = {"keep_float": keep_float, "shortlist": 30}
+    build_index(fields / "model", dataset, tmp_path / "i", thumbnails=False, bits=128, engine_options=options)
+    with Searcher.open(tmp_path / "i") as binary:
+        index = binary._generations.current.index
+        assert index.settings.bits == 128
+        asked = [item.vector for item in searcher._generations.current.index.get(["image:" + dataset.ids[0]])]
+        expected = searcher._generations.current.index.search(asked[0], 10, modality="text")[0]
+        found = index.search(asked[0], 10, modality="text")[0]
+    if keep_float:
+        assert found.ids == expected.ids
+    else:
+        assert len(set(found.ids) & set(expected.ids)) >= 6
+
+
+def test_a_model_with_codes_of_its_own_gives_them_to_its_index(fields, dataset, tmp_path) -> None:
+    model = load_model(fields / "model").binarise(64, dataset)
+    save_model(model, tmp_path / "model")
+    build_index(tmp_path / "model", dataset, tmp_path / "i", thumbnails=False)
+    with Searcher.open(tmp_path / "i") as binary:
+        index = binary._generations.current.index
+        assert index.settings.bits == 64
+        np.testing.assert_array_equal(index._form.how.rotation, model.codes_.rotation)
+    build_index(tmp_path / "model", dataset, tmp_path / "plain", thumbnails=False, bits=0)
+    with Searcher.open(tmp_path / "plain") as plain:
+        assert plain._generations.current.index.settings.bits == 0
+
+
+def test_an_engine_without_codes_says_so(fields, dataset, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="the engine milvus searches no binary codes; choose the engine local"):
+        build_index(fields / "model", dataset, tmp_path / "i", engine="milvus", bits=64)
+
+
 def test_interrupted_work_is_taken_up_and_comes_to_the_same(fields, dataset, tmp_path, small_blocks) -> None:
     stages = []
 

@@ -44,6 +44,15 @@ def index(
         list[str] | None,
         typer.Option("--engine-option", metavar="NAME=VALUE", help="Set an option of the engine; repeatable."),
     ] = None,
+    bits: Annotated[
+        int | None,
+        typer.Option(
+            "--bits",
+            metavar="N",
+            help="Search by binary codes of N bits, re-ranked by the vectors, in a fraction of the memory; 0 for none. "
+            "By default as the model was fitted.",
+        ),
+    ] = None,
     purpose: Annotated[
         Purpose,
         typer.Option(
@@ -83,6 +92,7 @@ def index(
             engine=engine,
             url=url,
             engine_options=split_settings(engine_options or [], "--engine-option"),
+            bits=bits,
             purpose=purpose,
             projection=projection,
             thumbnails=thumbnails,

@@ -62,6 +62,10 @@ def fit(
     withhold_validation: WithholdValidation = None,
     modalities: Modalities = None,
     profile: ProfileOption = None,
+    bits: Annotated[
+        int | None,
+        typer.Option("--bits", metavar="N", help="Learn binary codes of N bits too, such as 64, 128, 256 or 512."),
+    ] = None,
     devices: Annotated[
         int, typer.Option("--devices", metavar="N", help="Train with N processes: on N GPUs, or all on the CPU.")
     ] = 1,
@@ -76,9 +80,12 @@ def fit(
     from diptych.data import Dataset, Protocol
     from diptych.experiments import Recipe
     from diptych.methods import method_class
+    from diptych.methods.binary_codes import check_bits
     from diptych.methods.parallel import check_parallel, is_worker, launch_workers
     from diptych.methods.training_inputs import lacks_labels
 
+    if bits is not None:
+        check_bits(bits)
     params = split_settings(settings or [])
     known = method_class(method).parameter_defaults()
     if propagate is False and "propagate" in known:
@@ -100,14 +107,14 @@ def fit(
         params={method: params},
     )
     if is_worker(devices):
-        _fit(dataset, recipe, out, devices, overwrite)
+        _fit(dataset, recipe, out, devices, overwrite, bits)
         return
     refuse_existing(out, overwrite=overwrite, only=("model.json", "a model"))
     try:
         if devices > 1:
             launch_workers(sys.argv[1:], devices)
         else:
-            _fit(dataset, recipe, out, devices, overwrite)
+            _fit(dataset, recipe, out, devices, overwrite, bits)
     except KeyboardInterrupt:
         keeps = params.get("cache", known.get("cache")) is not None
         rest = "what was trained so far is kept; run the same command to continue." if keeps else _NOTHING_KEPT
@@ -115,7 +122,7 @@ def fit(
         raise typer.Exit(130) from None
 
 
-def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool) -> None:
+def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool, bits: int | None) -> None:
     from diptych.cli.experiment_runner import display_for
     from diptych.data import Dataset
     from diptych.experiments import fit_one
@@ -131,6 +138,8 @@ def _fit(dataset: Path, recipe: Recipe, out: Path, devices: int, overwrite: bool
             fitted = fit_one(Dataset.open(dataset), recipe, display)
         if devices > 1:
             fitted.record_["devices"] = devices
+        if bits is not None:
+            fitted.binarise(bits, Dataset.open(dataset), seed=recipe.seeds[0])
         save_model(fitted, out, overwrite=overwrite)
     _report(messages, fitted, out)
 
@@ -144,7 +153,8 @@ def _report(messages: Console, fitted: Method, out: Path) -> None:
         note = record["selection_note"]
         say(messages, f"{note[0].upper()}{note[1:]}.")
     chosen = f", chosen on validation: {record.get('chosen')}" if record["selection"] and "auto" not in record else ""
-    say(messages, f"{kept.registry_name} fitted in {show_fit_seconds(record)}{chosen}; model: {out}")
+    binary = f", with binary codes of {kept.bits} bits" if kept.bits else ""
+    say(messages, f"{kept.registry_name} fitted in {show_fit_seconds(record)}{chosen}{binary}; model: {out}")
 
 
 def show_fit_seconds(record: Mapping[str, Any]) -> str:

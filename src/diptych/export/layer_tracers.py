@@ -8,6 +8,7 @@ import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych.export.graph import Traced, side_by_side, trace_steps, traces_step
+from diptych.methods.binary_codes import BinaryCodes
 from diptych.methods.deep.layers import Clip, Columns, CountLayer, DenseLayer, EqualLength, Parallel, Weighted
 from diptych.methods.deep.towers import TwoTowerEmbedder
 
@@ -21,6 +22,12 @@ _ACTIVATIONS: dict[str, Callable[[Traced], Traced]] = {
     "tanh": lambda rows: rows.precisely("Tanh"),
     "linear": lambda rows: rows,
 }
+
+
+@traces_step("methods.binary_codes:BinaryCodes")
+def binary_codes(step: BinaryCodes, rows: Traced) -> Traced:
+    """1 where a rotated coordinate of the centred unit embedding is positive, else 0."""
+    return ((rows.unit_rows() - step.centre) @ step.rotation).positive()
 
 
 @traces_step("methods.deep.layers:DenseLayer")

@@ -14,14 +14,16 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.files import atomic_folder, read_json, refuse_existing, write_json
 from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
-from diptych._core.state import pack, versions
+from diptych._core.state import pack, to_weights, versions
 from diptych.data import Dataset
 from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.export.checks import Check, check_rows, moved_rows, real_rows
-from diptych.export.graph import Draft, Node, Traced, trace_method
+from diptych.export.graph import Draft, Node, Traced, trace_method, trace_steps
 from diptych.export.pipeline_export import EncoderExport, export_pipeline, params_anywhere
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.exported import (
+    BINARY_ARRAYS,
+    BINARY_GRAPH,
     DOCUMENT,
     FORMAT,
     FORMAT_VERSION,
@@ -109,6 +111,7 @@ def export_model(
             "by_direction": by_direction,
             "spaces": model.spaces,
             "graphs": {name: asdict(graph) for name, graph in graphs.items()},
+            "binary": _write_codes(model, folder),
             "pipeline": encoders.fingerprint,
             "needs_torch": encoders.needs_torch,
             "record": pack(model.record_)[0],
@@ -162,6 +165,21 @@ def _write_graphs(model: Method, rows: dict[str, Singles], folder: Path, progres
         (folder / f"{name}.onnx").write_bytes(content)
         graphs[name] = GraphFile(f"{name}.onnx", hashlib.sha256(content).hexdigest(), width)
     return graphs
+
+
+def _write_codes(model: Method, folder: Path) -> dict[str, Any] | None:
+    """Write how embeddings become binary codes: as a graph for any runtime, and as arrays for an index."""
+    if not model.bits:
+        return None
+    traced = trace_steps((model.codes_,), Traced.rows())
+    width = len(model.codes_.centre)
+    contents = {
+        BINARY_GRAPH: to_onnx(traced, width, model.bits, f"binary codes of embeddings by {model.registry_name}"),
+        BINARY_ARRAYS: to_weights(asdict(model.codes_)),
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
 def _write_pipeline(model: Method, folder: Path, progress: Progress) -> EncoderExport:

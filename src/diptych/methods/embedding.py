@@ -13,6 +13,7 @@ from diptych._core.state import MALFORMED
 from diptych.data import Arrays, Dataset, Labels, as_dataset, as_rows, describe_value
 from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline, load_pipeline
+from diptych.methods.binary_codes import Binarisable
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
 from diptych.methods.selection import Validation
 
@@ -71,7 +72,7 @@ class PipelineKeeper(ABC):
             )
 
 
-class Embedder(PipelineKeeper):
+class Embedder(Binarisable, PipelineKeeper):
     """Something fitted that embeds rows of several modalities into one space; it writes `_embed`.
 
     Attributes:

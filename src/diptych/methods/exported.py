@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import safetensors.numpy
 
 from diptych._core.arrays import Features, Singles
 from diptych._core.errors import ConfigError, DataError, FitError
@@ -20,12 +21,15 @@ from diptych.evaluation import SIMILARITIES, Similarity
 from diptych.features import Pipeline, check_same_pipeline
 from diptych.features.pipeline import load_located_pipeline
 from diptych.methods.base import Method, check_loaded
+from diptych.methods.binary_codes import BinaryCodes, check_codes
 from diptych.methods.purposes import Purpose
 
 DOCUMENT, FORMAT, FORMAT_VERSION = "model.json", "diptych-exported-model", 1
 _EXPORTED = FolderFormat(DOCUMENT, FORMAT, FORMAT_VERSION, "exported model", "make one with `diptych export`")
 GRAPH_INPUT, GRAPH_OUTPUT = "rows", "codes"
 """What every graph calls what enters it and what leaves it."""
+BINARY_GRAPH, BINARY_ARRAYS = "binary.onnx", "binary.safetensors"
+"""How embeddings become binary codes, where the model has them."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,10 @@ def load_exported(folder: str | Path) -> ExportedModel:
             record_=unpack(body["record"], {}),
             spaces_=dict(body.get("spaces", {})),
         )
+        if body.get("binary"):
+            model.codes_ = _read_codes(path / BINARY_ARRAYS, body["binary"][BINARY_ARRAYS])
         check_loaded(model)
+        check_codes(model)
         _check_graphs(model)
     pipeline = path / PIPELINE_FOLDER
     model.pipeline_folder = pipeline if pipeline.is_dir() else None
@@ -210,6 +217,16 @@ def exported_problems(folder: str | Path) -> list[str]:
         if not intact:
             found.append(f"{path / graph.file} is not the graph that was exported; export the model again.")
     return found
+
+
+def _read_codes(path: Path, sha256: str) -> BinaryCodes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); export the model again.") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise DataError(f"{path} is not what was exported; export the model again.")
+    return BinaryCodes(**safetensors.numpy.load(content))
 
 
 def _check_graphs(model: ExportedModel) -> None:

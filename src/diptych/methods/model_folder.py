@@ -15,6 +15,7 @@ from diptych._core.state import WEIGHTS, FolderFormat, hash_state, pack, to_weig
 from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline, load_pipeline
 from diptych.methods.base import Method, check_loaded, check_names, is_learned
+from diptych.methods.binary_codes import check_codes
 from diptych.methods.exported import exported_problems, is_exported, load_exported
 from diptych.methods.registry import create, method_class, name_of
 
@@ -101,6 +102,7 @@ def load_model(folder: str | Path) -> Method:
                 raise ValueError(f"{name!r} is nothing that a method learns")
             setattr(method, name, value)
         check_loaded(method)
+        check_codes(method)
         if former:
             method.record_["former_parameters"] = former
     pipeline = Path(folder) / PIPELINE_FOLDER

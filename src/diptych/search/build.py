@@ -13,14 +13,16 @@ import numpy as np
 
 from diptych._core.arrays import Features, Singles
 from diptych._core.code_version import code_version
-from diptych._core.errors import DataError
+from diptych._core.errors import ConfigError, DataError
 from diptych._core.processes import Executor
 from diptych._core.progress import Progress, silent
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
 from diptych.index import EmbedderId, Identity, Index
 from diptych.index.registry import EngineLocation
 from diptych.media import KINDS
 from diptych.methods import Method, load_model, model_fingerprint
+from diptych.methods.binary_codes import learn_codes
 from diptych.methods.parallel import embed_blocks_by
 from diptych.methods.purposes import Purpose
 from diptych.search.browse.projection import Projection, ProjectionChoice, project, write_projection
@@ -41,6 +43,7 @@ from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, pla
 _BLOCK = 1_024
 _Take = Callable[[Sequence[str], Sequence[str | None]], dict[str, str]]
 """Stores the files of entries by their ids and names; returns hashes by id."""
+_CODES_FROM = 5_000
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ def build_index(
     engine: str = "local",
     url: str | None = None,
     engine_options: Mapping[str, Any] | None = None,
+    bits: int | None = None,
     purpose: Purpose = "auto",
     projection: ProjectionChoice | Projection = "auto",
     thumbnails: bool = True,
@@ -98,6 +102,8 @@ def build_index(
         engine: which engine stores the vectors.
         url: the address of that engine's server, if it has one.
         engine_options: options of that engine for the vectors, such as how many neighbours its structure links.
+        bits: length of the binary codes that are searched before vectors are scored; 0 for none. None takes the
+            model's, where it has some. Codes of another length are learned from the items.
         purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
         projection: how positions for the explore view are made; or those of an earlier index of the same items.
         thumbnails: whether images are copied small.
@@ -115,12 +121,15 @@ def build_index(
     _check_modalities(model, dataset)
     check_indexable(model, dataset)
     spaces = IndexSpaces.of(model, dataset, purpose)
+    bits = model.bits if bits is None else bits
+    if bits and engine != "local":
+        raise ConfigError(f"the engine {engine} searches no binary codes; choose the engine local, or --bits 0.")
     embedder = EmbedderId(model_fingerprint(model_folder), model.record_.get("pipeline") or "")
     inputs = {
         "model": embedder.model,
         "dataset": dataset.fingerprint,
         "source": dict(dataset.source),
-        "options": [engine, EngineLocation(engine, url).public_url, thumbnails, keep_originals, spaces.purpose],
+        "options": [engine, EngineLocation(engine, url).public_url, thumbnails, keep_originals, spaces.purpose, bits],
         "code": code_version("diptych.search.build"),
     } | ({"engine_options": dict(engine_options)} if engine_options else {})
     target = Path(out)
@@ -128,7 +137,7 @@ def build_index(
         location = replace(EngineLocation.found(engine, url, work.server_name), options=engine_options or {})
         plan = plan_texts(model, location) if "text" in dataset.metadata_columns else None
         with ExitStack() as opened:
-            index = opened.enter_context(_opened(work, model, dataset, spaces, embedder, location))
+            index = opened.enter_context(_opened(work, model, dataset, spaces, embedder, location, bits, seed))
             texts = None if plan is None else Texts(plan, opened.enter_context(_texts(work, plan, location, embedder)))
             embed = partial(embed_blocks_by, executor, model, Path(model_folder), purpose=spaces.embedded_for)
             build = _Build(model, embed, dataset, index, texts, spaces, work, thumbnails, keep_originals, progress)
@@ -234,6 +243,8 @@ def _opened(
     spaces: IndexSpaces,
     embedder: EmbedderId,
     location: EngineLocation,
+    bits: int,
+    seed: int,
 ) -> Index:
     """The index to fill: a new one, or the one that an interrupted build left."""
     if work.resumed:
@@ -241,10 +252,25 @@ def _opened(
     name = model.modalities[0]
     one = dataset.everything.having(name)
     dimension = model.embed(name, one.take(np.arange(1)).features(name), spaces.embedded_for).shape[1]
+    if bits:
+        own = model.bits == bits and len(model.codes_.centre) == dimension
+        codes = model.codes_ if own else learn_codes(_some_embeddings(model, dataset, spaces, seed), bits, seed=seed)
+        location = replace(location, options={**location.options, "bits": bits, "codes": codes})
     index = location.create(work.path, Identity(embedder, dimension), parts_searched=len(spaces.widths) > 1)
     work.path.mkdir(exist_ok=True)
     work.begin()
     return index
+
+
+def _some_embeddings(model: Method, dataset: Dataset, spaces: IndexSpaces, seed: int) -> Singles:
+    """The embeddings of some items of each modality, to learn binary codes from."""
+    rows = []
+    for name in model.modalities:
+        part = dataset.everything.having(name)
+        some = np.sort(generator(seed, "items for codes", name).permutation(len(part))[:_CODES_FROM])
+        rows.append(model.embed(name, part.take(some).features(name), spaces.embedded_for))
+    embeddings = np.concatenate(rows)
+    return embeddings[spaces.complete(embeddings)]
 
 
 def _texts(work: WorkFolder, plan: TextsPlan, location: EngineLocation, embedder: EmbedderId) -> Index:

@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 
 from diptych._core.errors import BackendUnavailableError, DataError, DiptychError, TimeLimitError
 from diptych.index.identity import Identity
+from diptych.index.local.binary import VectorForm, stored_form, write_codes
 from diptych.index.local.graph import Settings
+from diptych.methods.binary_codes import BinaryCodes
 
 FILE = "index.sqlite"
 FORMAT = 2
@@ -147,11 +149,13 @@ def explained(error: sqlite3.Error, what: str, wait_s: float = 0.0) -> DiptychEr
     return DataError(f"{what} cannot be read or written ({error}); run `diptych verify`, or restore a backup.")
 
 
-def write_tables(folder: Path, identity: Identity, settings: Settings) -> None:
+def write_tables(folder: Path, identity: Identity, settings: Settings, codes: BinaryCodes | None = None) -> None:
     """Make the file of an empty index."""
     connection = open_database(folder / FILE, wait_s=5, create=True)
     try:
-        connection.executescript("BEGIN;" + _TABLES.format(size=4 * identity.dimension))
+        size = VectorForm(identity.dimension, codes, settings.keep_float).size
+        connection.executescript("BEGIN;" + _TABLES.format(size=size))
+        write_codes(connection, codes)
         for table in (_CHECKSUMS, *(_WORD_TABLES if settings.words else ())):
             connection.execute(table)
         _write_head(connection, {"format": FORMAT, "identity": identity.to_json(), "settings": asdict(settings)})
@@ -174,6 +178,14 @@ def read_head(connection: sqlite3.Connection, folder: Path) -> tuple[Identity, S
     if head["format"] == FORMAT and head.get(_SUM) != _head_sum(rows):
         raise _unreadable(folder / FILE, "its head is damaged")
     return Identity.from_json(head["identity"]), Settings(**head["settings"]), head["format"]
+
+
+def read_form(connection: sqlite3.Connection, identity: Identity, settings: Settings) -> VectorForm:
+    """Read how the index keeps its vectors."""
+    try:
+        return stored_form(connection, identity, settings)
+    except ValueError as error:
+        raise damaged(str(error)) from None
 
 
 def read_state(connection: sqlite3.Connection) -> State:

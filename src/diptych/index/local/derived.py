@@ -1,7 +1,9 @@
 """The derived files: one folder per state, written whole, checked when opened, thrown away when in doubt.
 
 derived/<name>/manifest.json     what it reflects, and size and checksum of every file
-derived/<name>/<n>/vectors.f32   the vectors of the n-th modality
+derived/<name>/<n>/vectors.f32   the vectors of the n-th modality; left out if only their codes are kept
+                   codes.u8      their binary codes, in an index that has some
+                   projection.f32     how vectors become codes; left out if the database says it
                    rows.i64      their row numbers in SQLite
                    ids.s<width>  their ids; ids.txt and offsets.i64 if some are long
                    dead.u8       which were removed; left out if none were
@@ -19,7 +21,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,14 @@ from diptych._core.arrays import Singles
 from diptych._core.errors import BackendUnavailableError, DataError
 from diptych._core.files import atomic_folder, read_json, write_json
 from diptych._core.locks import file_lock
+from diptych.index.local.binary import (
+    CODES_FILE,
+    HammingCodes,
+    VectorForm,
+    as_singles,
+    read_projection,
+    write_code_files,
+)
 from diptych.index.local.connections import Connections, Reader
 from diptych.index.local.database import State, read_state
 from diptych.index.local.graph import FILE as GRAPH_FILE
@@ -73,14 +83,13 @@ def locked_too_long(wait_s: float) -> BackendUnavailableError:
     )
 
 
-def read_derived(folder: Path, dimension: int, settings: Settings) -> View | None:
+def read_derived(folder: Path, form: VectorForm, settings: Settings) -> View | None:
     """The view that was written, or None if anything about it is not as it was written."""
     try:
         body = _checked(folder)
         parts = [Part(**part) for part in body["parts"]]
         partitions: dict[str, tuple[Segment, ...]] = {
-            part.modality: (_segment(folder / str(number), part, dimension, settings),)
-            for number, part in enumerate(parts)
+            part.modality: (_segment(folder / str(number), part, form, settings),) for number, part in enumerate(parts)
         }
         return View(body["change"], body["next_row"], folder.name, False, partitions)
     except (DataError, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
@@ -104,14 +113,20 @@ def _seal(body: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(body, sort_keys=True).encode())
 
 
-def _segment(folder: Path, part: Part, dimension: int, settings: Settings) -> Segment:
+def _segment(folder: Path, part: Part, form: VectorForm, settings: Settings) -> Segment:
     dead, neighbours = folder / "dead.u8", folder / GRAPH_FILE
+    graph: Graph | HammingCodes | None = None
+    if neighbours.exists():
+        graph = Graph(neighbours, part.count, part.trained_on, settings)
+    elif settings.wants_codes(part.count) and (folder / CODES_FILE).exists():
+        codes = map_numbers(folder / CODES_FILE, "|u1", (part.count, settings.bits // 8))
+        graph = HammingCodes(codes, form.how or read_projection(folder, form, settings), part.trained_on, settings)
     return Segment(
-        vectors=map_numbers(folder / "vectors.f32", "<f4", (part.count, dimension)),
+        vectors=form.unpack(map_numbers(folder / form.file, form.dtype, (part.count, form.columns))),
         rows=map_numbers(folder / "rows.i64", "<i8", (part.count,)),
         ids=map_ids(folder, part.count),
         dead=map_numbers(dead, "|u1", (part.count,)).astype(np.bool_) if dead.exists() else None,
-        graph=Graph(neighbours, part.count, part.trained_on, settings) if neighbours.exists() else None,
+        graph=graph,
         folded=True,
     )
 
@@ -123,32 +138,39 @@ _MOST_GROWTH = 2
 _AT_ONCE = 65_536
 
 
-def write_folded(folder: Path, view: View, settings: Settings) -> None:
+def write_folded(folder: Path, view: View, form: VectorForm, settings: Settings) -> None:
     """Write all of a view's vectors into a folder of derived files."""
     parts = []
     for number, (modality, segments) in enumerate(sorted(view.partitions.items())):
         target = folder / str(number)
         target.mkdir()
-        parts.append(_write_part(target, modality, segments, settings))
+        parts.append(_write_part(target, modality, segments, form, settings))
     write_manifest(folder, view, parts)
 
 
-def _write_part(folder: Path, modality: str, segments: tuple[Segment, ...], settings: Settings) -> Part:
+def _write_part(
+    folder: Path, modality: str, segments: tuple[Segment, ...], form: VectorForm, settings: Settings
+) -> Part:
     living = sum(segment.living for segment in segments)
     first, recent = segments[0], segments[1:]
     wants_graph = settings.wants_graph(living)
-    if wants_graph and first.graph is not None and _may_grow(first, first.graph, living):
+    if wants_graph and isinstance(first.graph, Graph) and _may_grow(first, first.graph, living):
         # Positions in a graph cannot be given back, so the dead keep theirs and are marked.
         extend_graph(first.graph, _living_blocks(recent), folder / GRAPH_FILE)
         if first.dead is not None:
             alive = np.zeros(sum(segment.living for segment in recent), np.bool_)
             write_numbers(folder / "dead.u8", [np.concatenate([first.dead, alive])], "|u1")
         whole = Segment(first.vectors, first.rows, first.ids)
-        return _write_columns(folder, modality, (whole, *recent), first.graph.trained_on)
-    part = _write_columns(folder, modality, segments, living)
+        return _write_columns(folder, modality, (whole, *recent), form, first.graph.trained_on)
+    part = _write_columns(folder, modality, segments, form, living)
     if wants_graph:
-        vectors = np.memmap(folder / "vectors.f32", "<f4", "r", shape=(living, first.vectors.shape[1]))
+        vectors = np.memmap(folder / "vectors.f32", "<f4", "r", shape=(living, form.dimension))
         build_graph(_blocks(vectors), vectors, folder / GRAPH_FILE, settings)
+    elif form.keep_float and settings.wants_codes(living):
+        written = map_numbers(folder / form.file, form.dtype, (living, form.dimension))
+        known = first.graph if isinstance(first.graph, HammingCodes) else None
+        kept = None if first.alive is None else first.alive.places
+        return replace(part, trained_on=write_code_files(folder, written, known, kept, form, settings))
     return part
 
 
@@ -161,9 +183,10 @@ def _may_grow(segment: Segment, grown_from: Graph, living: int) -> bool:
     )
 
 
-def _write_columns(folder: Path, modality: str, segments: Iterable[Segment], trained_on: int) -> Part:
+def _write_columns(folder: Path, modality: str, segments: Iterable[Segment], form: VectorForm, trained_on: int) -> Part:
     columns = [segment.living_parts() for segment in segments]
-    write_numbers(folder / "vectors.f32", (block for part in columns for block in _blocks(part[0])), "<f4")
+    blocks = (form.pack(part[0][start : start + _AT_ONCE]) for part in columns for start in _starts(len(part[0])))
+    write_numbers(folder / form.file, blocks, form.dtype)
     write_numbers(folder / "rows.i64", (part[1] for part in columns), "<i8")
     write_ids(folder, [id for part in columns for id in part[2]])
     return Part(modality, sum(len(part[1]) for part in columns), trained_on)
@@ -171,20 +194,24 @@ def _write_columns(folder: Path, modality: str, segments: Iterable[Segment], tra
 
 def _living_blocks(segments: Iterable[Segment]) -> Iterator[Singles]:
     for segment in segments:
-        yield from _blocks(segment.living_parts()[0])
+        yield from _blocks(as_singles(segment.living_parts()[0]))
 
 
 def _blocks(vectors: Singles) -> Iterator[Singles]:
-    for start in range(0, len(vectors), _AT_ONCE):
+    for start in _starts(len(vectors)):
         yield vectors[start : start + _AT_ONCE]
+
+
+def _starts(count: int) -> range:
+    return range(0, count, _AT_ONCE)
 
 
 class CurrentView:
     """The view at this moment; threads may share it."""
 
-    def __init__(self, folder: Path, connections: Connections, dimension: int, settings: Settings) -> None:
+    def __init__(self, folder: Path, connections: Connections, form: VectorForm, settings: Settings) -> None:
         self._folder, self._connections = folder, connections
-        self._dimension, self._settings = dimension, settings
+        self._form, self._settings = form, settings
         self._refreshing = threading.Lock()
         self._view = View(0, 0, "", False, {})
 
@@ -228,7 +255,7 @@ class CurrentView:
                 return None
             name = f"{view.change:012d}-{os.urandom(6).hex()}"
             with atomic_folder(self._folder / FOLDER / name) as temporary:
-                write_folded(temporary, view, self._settings)
+                write_folded(temporary, view, self._form, self._settings)
             with self._connections.writing() as connection:
                 connection.execute("UPDATE state SET derived = ?", (name,))
                 connection.execute("DELETE FROM removed WHERE change <= ?", (view.change,))
@@ -246,14 +273,14 @@ class CurrentView:
     def _refreshed(self, reader: Reader) -> View:
         state, view = read_state(reader.connection), self._view
         if state.derived != view.derived:
-            read = read_derived(self._folder / FOLDER / state.derived, self._dimension, self._settings)
+            read = read_derived(self._folder / FOLDER / state.derived, self._form, self._settings)
             if read is None and self._moved_on(reader, state):
                 return self._refreshed(reader)
             state = read_state(reader.connection)
             view = View(0, 0, state.derived, True, {}) if read is None else read
         if state.change == view.change:
             return view
-        return replayed(reader.connection, view, state, self._dimension)
+        return replayed(reader.connection, view, state, self._form)
 
     def _moved_on(self, reader: Reader, state: State) -> bool:
         """Whether the derived files are gone because newer ones are in force; the transaction is then at those."""

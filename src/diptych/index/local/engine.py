@@ -4,11 +4,9 @@ import logging
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import DataError, DiptychError
-from diptych._core.files import atomic_folder
 from diptych.index.contract import Index
 from diptych.index.filters import Condition
 from diptych.index.identity import Identity
@@ -24,19 +22,6 @@ from diptych.index.local.words import WordSearch, known_postings, read_postings
 from diptych.index.terms import WordStatistics
 
 _log = logging.getLogger(__name__)
-
-
-def create(place: Path | str, identity: Identity, **options: Any) -> "LocalIndex":  # noqa: ANN401 - see Settings
-    """Make the folder of an empty index and open it; the options are those of `Settings`."""
-    settings = Settings.from_options(options, engine="the local engine")
-    with atomic_folder(Path(place)) as temporary:
-        database.write_tables(temporary, identity, settings)
-    return LocalIndex(Path(place))
-
-
-def open(place: Path | str, **options: Any) -> "LocalIndex":  # noqa: ANN401 - see LocalIndex
-    """Open an index that exists; the options are those of `LocalIndex`."""
-    return LocalIndex(Path(place), **options)
 
 
 class LocalIndex(Index):
@@ -94,7 +79,8 @@ class LocalIndex(Index):
         if verify:
             integrity.require_intact(self._folder)
         self._checks = None if verify or integrity.is_noted(self._folder) else integrity.LazyChecks()
-        self._view = CurrentView(self._folder, self._connections, self._identity.dimension, self._settings)
+        self._form = database.read_form(self._connections.reader().connection, self._identity, self._settings)
+        self._view = CurrentView(self._folder, self._connections, self._form, self._settings)
         acknowledged = self._connections.change_counter.look()
         view = self._view.get()
         for missing in missing_changes(acknowledged, view.change):
@@ -161,13 +147,13 @@ class LocalIndex(Index):
     @explaining
     def _add(self, batch: Batch) -> int:
         with self._connections.writing() as connection:
-            done = insert(connection, batch, replace=False, words=self.has_words)
+            done = insert(connection, batch, self._form, replace=False, words=self.has_words)
         return self._acknowledged(done)
 
     @explaining
     def _update(self, batch: Batch) -> int:
         with self._connections.writing() as connection:
-            done = insert(connection, batch, replace=True, words=self.has_words)
+            done = insert(connection, batch, self._form, replace=True, words=self.has_words)
         return self._acknowledged(done)
 
     @explaining
@@ -178,7 +164,7 @@ class LocalIndex(Index):
 
     @explaining
     def _get(self, ids: list[str]) -> dict[str, Item]:
-        return items_of(self._connections.reader().connection, ids)
+        return items_of(self._connections.reader().connection, ids, self._form)
 
     @explaining
     def _count(self, condition: Condition | None) -> int:

@@ -12,6 +12,7 @@ from diptych._core.arrays import Integers, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.optional import faiss
 from diptych.index.identity import EngineSettings
+from diptych.methods.binary_codes import check_bits
 
 Structure = Literal["auto", "flat", "hnsw"]
 STRUCTURES: tuple[Structure, ...] = ("auto", "flat", "hnsw")
@@ -30,6 +31,11 @@ class Settings(EngineSettings):
         ef_search: candidates kept while it is searched.
         fold_at: so many recent vectors are searched one by one before they are folded into the structure.
         words: whether items can also be found by words.
+        bits: length of the binary codes by which vectors are searched; 0 for none. Fewer than twice `shortlist` vectors
+            of a modality are compared one by one all the same.
+        shortlist: how many candidates the codes give at least, to be scored by the vectors.
+        keep_float: whether vectors are kept beside their codes; without them an item takes bits / 8 bytes, and scores
+            are those of the vectors that codes stand for.
     """
 
     structure: Structure = "auto"
@@ -39,21 +45,35 @@ class Settings(EngineSettings):
     ef_search: int = 128
     fold_at: int = 10_000
     words: bool = False
+    bits: int = 0
+    shortlist: int = 1_000
+    keep_float: bool = True
 
     def check(self) -> None:
         """Refuse values out of range."""
         if self.structure not in STRUCTURES:
             raise ConfigError(f"structure is {self.structure!r}; choose one of {', '.join(STRUCTURES)}.")
-        if not isinstance(self.words, bool):
-            raise ConfigError(f"words is {self.words!r}; it must be true or false.")
+        for name in ("words", "keep_float"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} is {getattr(self, name)!r}; it must be true or false.")
+        if self.bits != 0 or not self.keep_float:
+            check_bits(self.bits)
+            if self.structure == "hnsw":
+                raise ConfigError("structure is 'hnsw' and bits are given; codes are searched flat, so leave one out.")
         for field in fields(self):
             value, least = getattr(self, field.name), 2 if field.name == "links" else 1
-            if field.name not in ("structure", "words") and (not isinstance(value, int) or value < least):
+            if field.name in ("structure", "words", "bits", "keep_float"):
+                continue
+            if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{field.name} is {value!r}; it must be a whole number of at least {least}.")
 
     def wants_graph(self, count: int) -> bool:
         """Whether so many vectors are searched by a graph."""
-        return self.structure == "hnsw" or (self.structure == "auto" and count >= self.exact_below)
+        return not self.bits and (self.structure == "hnsw" or (self.structure == "auto" and count >= self.exact_below))
+
+    def wants_codes(self, count: int) -> bool:
+        """Whether so many vectors are searched by binary codes."""
+        return self.bits > 0 and self.structure != "flat" and count >= 2 * self.shortlist
 
     def too_many_recent(self, recent: int, folded: int) -> bool:
         """Whether recent vectors should be folded: a share of those folded, so that adding many stays linear."""

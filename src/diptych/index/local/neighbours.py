@@ -18,6 +18,7 @@ import numpy as np
 from diptych._core.arrays import Integers, Singles
 from diptych._core.optional import faiss
 from diptych.index.filters import Condition
+from diptych.index.local.binary import CodedVectors, HammingCodes, Vectors, as_singles
 from diptych.index.local.rows import rows_among
 from diptych.index.local.segments import Choice, Segment
 
@@ -27,14 +28,14 @@ _SELECTIVE = 4
 """A choice of less than one in so many is gathered; of a larger one, more candidates are taken."""
 
 
-def exact_candidates(vectors: Singles, queries: Singles, k: int, choice: Choice | None) -> Integers:
+def exact_candidates(vectors: Vectors, queries: Singles, k: int, choice: Choice | None) -> Integers:
     """Positions of all vectors that may be among the k nearest of those chosen; -1 fills rows up."""
-    if choice is None or choice.count * _SELECTIVE > len(vectors):
+    if not isinstance(vectors, CodedVectors) and (choice is None or choice.count * _SELECTIVE > len(vectors)):
         return _searched(vectors, queries, k, choice)
-    found = []
-    for start in range(0, choice.count, _GATHERED_AT_ONCE):
-        places = choice.places[start : start + _GATHERED_AT_ONCE]
-        inner = _searched(vectors[places], queries, k, None)
+    found, every = [], np.arange(len(vectors)) if choice is None else choice.places
+    for start in range(0, len(every), _GATHERED_AT_ONCE):
+        places = every[start : start + _GATHERED_AT_ONCE]
+        inner = _searched(as_singles(vectors[places]), queries, k, None)
         found.append(np.where(inner >= 0, places[inner], -1))
     return np.hstack(found) if found else np.empty((len(queries), 0), np.int64)
 
@@ -84,6 +85,8 @@ def candidates(
     count = len(segment) if choice is None else choice.count
     if exact or segment.graph is None or count <= 8 * k or _is_selective(count, len(segment)):
         return _real(exact_candidates(segment.vectors, queries, k, choice))
+    if isinstance(segment.graph, HammingCodes):
+        return _real(segment.graph.search(queries, k, None if choice is None else choice.mask))
     # More than asked for, so that rounding the vectors to 8 bits does not push one out of the best k.
     found = segment.graph.search(
         queries, k + max(k // 2, 4), None if choice is None else choice.bits, count / len(segment)
@@ -113,7 +116,7 @@ def _real(found: Integers) -> list[Integers]:
     return list(found) if real.all() else [row[kept] for row, kept in zip(found, real, strict=True)]
 
 
-def exact_scores(vectors: Singles, query: Singles, positions: Integers) -> Singles:
+def exact_scores(vectors: Vectors, query: Singles, positions: Integers) -> Singles:
     """The cosines of one query with the vectors at some positions.
 
     Every product is summed by itself, always in the same order: a matrix product rounds equal rows differently at its

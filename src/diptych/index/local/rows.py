@@ -9,14 +9,17 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from diptych._core.arrays import Integers
 from diptych.index.contract import already_there
 from diptych.index.filters import Condition, to_sqlite
 from diptych.index.filters.sql import Parameter
 from diptych.index.items import Batch, Item, Metadata
+from diptych.index.local.binary import VectorForm
 from diptych.index.local.database import UNKNOWN, damaged, metadata_sum, read_state, term_sum, vector_sum, words_sum
 from diptych.index.terms import AGAIN, EntryWords
 from diptych.index.words import plain
@@ -32,7 +35,7 @@ def chunks(values: Sequence[str] | Sequence[int]) -> Iterator[tuple[str, Sequenc
         yield ", ".join("?" * len(part)), part
 
 
-def items_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Item]:
+def items_of(connection: sqlite3.Connection, ids: Sequence[str], form: VectorForm) -> dict[str, Item]:
     """Read the items that are there; what is not as it was written is an error."""
     found = {}
     for marks, part in chunks(ids):
@@ -44,8 +47,7 @@ def items_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, It
             expected = [vector_sum(id, modality, vector), metadata_sum(row, id, metadata)]
             if sums not in (expected, [UNKNOWN, UNKNOWN]):
                 raise damaged(f"item {id!r} is not as it was written")
-            numbers = np.frombuffer(vector, dtype="<f4").astype(np.float32)
-            found[id] = Item(id, modality, numbers, json.loads(metadata))
+            found[id] = Item(id, modality, form.read(vector), json.loads(metadata))
     return found
 
 
@@ -171,12 +173,13 @@ def joined_terms(entry: EntryWords) -> str:
     return " ".join(entry.names())
 
 
-def insert(connection: sqlite3.Connection, batch: Batch, *, replace: bool, words: bool) -> int:
+def insert(connection: sqlite3.Connection, batch: Batch, form: VectorForm, *, replace: bool, words: bool) -> int:
     """Write items; with `replace`, those that are there make place, and without, they are an error.
 
     Args:
         connection: inside a transaction.
         batch: the items.
+        form: how the index keeps vectors.
         replace: whether they may be there already.
         words: whether the index keeps words.
     """
@@ -185,7 +188,8 @@ def insert(connection: sqlite3.Connection, batch: Batch, *, replace: bool, words
         raise already_there(next(id for id in batch.ids if id in there))
     change, next_row, _ = read_state(connection)
     change += 1
-    kept = _keep_unmoved(connection, batch, there, words)
+    vectors = form.pack(batch.vectors)
+    kept = _keep_unmoved(connection, batch, vectors, there, words)
     _remove(connection, [row for id, row in there.items() if id not in kept], change, words)
     fresh = [place for place, id in enumerate(batch.ids) if id not in kept]
     rows = range(next_row, next_row + len(fresh))
@@ -193,7 +197,6 @@ def insert(connection: sqlite3.Connection, batch: Batch, *, replace: bool, words
         "INSERT INTO items VALUES (?, ?, ?, ?)",
         ((row, batch.ids[p], batch.modalities[p], batch.metadata[p]) for row, p in zip(rows, fresh, strict=True)),
     )
-    vectors = np.ascontiguousarray(batch.vectors, dtype="<f4")
     connection.executemany(
         "INSERT INTO vectors VALUES (?, ?)", ((row, vectors[p].tobytes()) for row, p in zip(rows, fresh, strict=True))
     )
@@ -233,7 +236,9 @@ def _rows_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, in
     return found
 
 
-def _keep_unmoved(connection: sqlite3.Connection, batch: Batch, there: dict[str, int], words: bool) -> set[str]:
+def _keep_unmoved(
+    connection: sqlite3.Connection, batch: Batch, vectors: NDArray[Any], there: dict[str, int], words: bool
+) -> set[str]:
     """Items whose modality, vector and words stay as they are only get their new metadata, and keep their rows."""
     kept: set[str] = set()
     places = {id: place for place, id in enumerate(batch.ids)} if there else {}
@@ -241,7 +246,7 @@ def _keep_unmoved(connection: sqlite3.Connection, batch: Batch, there: dict[str,
         place = places[id]
         old = connection.execute("SELECT modality, vector FROM items JOIN vectors USING (row) WHERE row = ?", (row,))
         modality, vector = old.fetchone()
-        same = modality == batch.modalities[place] and vector == batch.vectors[place].astype("<f4").tobytes()
+        same = modality == batch.modalities[place] and vector == vectors[place].tobytes()
         if same and words:
             new = batch.words[place] if batch.words is not None else None
             same = stored_terms(connection, row) == (None if new is None else joined_terms(new))

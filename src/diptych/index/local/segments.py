@@ -14,7 +14,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych._core.arrays import Booleans, Integers, Singles
+from diptych._core.arrays import Booleans, Integers
+from diptych.index.local.binary import HammingCodes, Vectors, concatenated
 from diptych.index.local.graph import Graph
 from diptych.index.local.postings import Postings, places_among
 
@@ -58,9 +59,9 @@ def write_numbers(path: Path, blocks: Iterable[NDArray[Any]], dtype: str) -> Non
             file.write(np.ascontiguousarray(block, dtype=dtype).data.cast("B") if block.size else b"")
 
 
-def rows_of_blobs(blobs: list[bytes], into: Singles) -> None:
+def rows_of_blobs(blobs: list[bytes], into: NDArray[Any]) -> None:
     """Vectors as SQLite keeps them, put into rows of an array."""
-    into[:] = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(into.shape)
+    into[:] = np.frombuffer(b"".join(blobs), dtype=into.dtype).reshape(into.shape)
 
 
 _SHORT = 64
@@ -154,16 +155,16 @@ class Segment:
         rows: row numbers in SQLite, ascending.
         ids: one each.
         dead: which are removed or replaced; None while all live.
-        graph: their neighbour structure; None if they are compared one by one.
+        graph: their neighbour structure or binary codes; None if they are compared one by one.
         folded: whether they lie in derived files.
         postings: what is known so far of the words of its items.
     """
 
-    vectors: Singles
+    vectors: Vectors
     rows: Integers
     ids: Ids
     dead: Booleans | None = None
-    graph: Graph | None = None
+    graph: Graph | HammingCodes | None = None
     folded: bool = False
     postings: Postings = field(default_factory=Postings)
 
@@ -201,7 +202,7 @@ class Segment:
             mask &= ~self.dead
         return Choice(mask)
 
-    def living_parts(self) -> tuple[Singles, Integers, list[str]]:
+    def living_parts(self) -> tuple[Vectors, Integers, list[str]]:
         """Vectors, rows and ids of what is left."""
         places = np.arange(len(self)) if self.alive is None else self.alive.places
         vectors = self.vectors if self.alive is None else self.vectors[places]
@@ -212,7 +213,7 @@ def joined(segments: Sequence[Segment]) -> Segment:
     """What is left of several segments, as one in memory."""
     parts = [segment.living_parts() for segment in segments]
     ids = [id for part in parts for id in part[2]]
-    return Segment(np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]), HeldIds(ids))
+    return Segment(concatenated([p[0] for p in parts]), np.concatenate([p[1] for p in parts]), HeldIds(ids))
 
 
 def appended(segments: Sequence[Segment], new: Segment) -> tuple[Segment, ...]:

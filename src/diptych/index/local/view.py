@@ -4,12 +4,13 @@ A view never changes; a later one replaces it.
 """
 
 import sqlite3
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from diptych._core.arrays import Integers
 from diptych.index.filters import Condition, to_sqlite
+from diptych.index.local.binary import VectorForm
 from diptych.index.local.database import UNKNOWN, State, damaged, vector_sum
 from diptych.index.local.graph import Settings
 from diptych.index.local.rows import rows_meeting
@@ -89,14 +90,14 @@ def _key(condition: Condition) -> object:
 _AT_ONCE = 4_096
 
 
-def replayed(connection: sqlite3.Connection, view: View, state: State, dimension: int) -> View:
+def replayed(connection: sqlite3.Connection, view: View, state: State, form: VectorForm) -> View:
     """The view at `state`, which the connection is at; `view` is of the same derived files."""
     partitions = dict(view.partitions)
     removed = _removed(connection, view.change)
     if len(removed):
         partitions = {name: _without(segments, removed) for name, segments in partitions.items()}
     if state.next_row > view.next_row:
-        for name, segment in _added(connection, view.next_row, dimension).items():
+        for name, segment in _added(connection, view.next_row, form).items():
             partitions[name] = appended(partitions.get(name, ()), segment)
     living = {name: segments for name, segments in partitions.items() if segments}
     return View(state.change, state.next_row, state.derived, view.damaged, living)
@@ -117,12 +118,12 @@ def _without(segments: tuple[Segment, ...], removed: Integers) -> tuple[Segment,
     return tuple(left)
 
 
-def _added(connection: sqlite3.Connection, first: int, dimension: int) -> dict[str, Segment]:
+def _added(connection: sqlite3.Connection, first: int, form: VectorForm) -> dict[str, Segment]:
     """Make one segment for each modality that has new rows; memory is taken once, at its final size."""
     # Without this word SQLite walks the whole index of modalities for the sake of the groups.
     counts = "SELECT modality, COUNT(*) FROM items NOT INDEXED WHERE row >= ? GROUP BY modality"
     fresh = {
-        name: Segment(np.empty((count, dimension), np.float32), np.empty(count, np.int64), HeldIds([]))
+        name: (np.empty((count, form.columns), form.dtype), np.empty(count, np.int64))
         for name, count in connection.execute(counts, (first,))
     }
     ids: dict[str, list[str]] = {name: [] for name in fresh}
@@ -138,7 +139,7 @@ def _added(connection: sqlite3.Connection, first: int, dimension: int) -> dict[s
         for name in {modality for _, _, modality, _, _ in block}:
             mine = [(row, id, vector) for row, id, modality, vector, _ in block if modality == name]
             place = slice(len(ids[name]), len(ids[name]) + len(mine))
-            fresh[name].rows[place] = [row for row, _, _ in mine]
-            rows_of_blobs([vector for _, _, vector in mine], fresh[name].vectors[place])
+            fresh[name][1][place] = [row for row, _, _ in mine]
+            rows_of_blobs([vector for _, _, vector in mine], fresh[name][0][place])
             ids[name] += [id for _, id, _ in mine]
-    return {name: replace(segment, ids=HeldIds(ids[name])) for name, segment in fresh.items()}
+    return {name: Segment(form.unpack(numbers), rows, HeldIds(ids[name])) for name, (numbers, rows) in fresh.items()}
