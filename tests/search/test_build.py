@@ -54,10 +54,10 @@ def test_binary_codes_find_what_vectors_find(fields, dataset, searcher, tmp_path
     options = {"keep_float": keep_float, "shortlist": 30}
     build_index(fields / "model", dataset, tmp_path / "i", thumbnails=False, bits=128, engine_options=options)
     with Searcher.open(tmp_path / "i") as binary:
-        index = binary._generations.current.index
+        index = binary.generations.current.index
         assert index.settings.bits == 128
-        asked = [item.vector for item in searcher._generations.current.index.get(["image:" + dataset.ids[0]])]
-        expected = searcher._generations.current.index.search(asked[0], 10, modality="text")[0]
+        asked = [item.vector for item in searcher.generations.current.index.get(["image:" + dataset.ids[0]])]
+        expected = searcher.generations.current.index.search(asked[0], 10, modality="text")[0]
         found = index.search(asked[0], 10, modality="text")[0]
     if keep_float:
         assert found.ids == expected.ids
@@ -70,12 +70,12 @@ def test_a_model_with_codes_of_its_own_gives_them_to_its_index(fields, dataset, 
     save_model(model, tmp_path / "model")
     build_index(tmp_path / "model", dataset, tmp_path / "i", thumbnails=False)
     with Searcher.open(tmp_path / "i") as binary:
-        index = binary._generations.current.index
+        index = binary.generations.current.index
         assert index.settings.bits == 64
         np.testing.assert_array_equal(index._form.how.rotation, model.codes_.rotation)
     build_index(tmp_path / "model", dataset, tmp_path / "plain", thumbnails=False, bits=0)
     with Searcher.open(tmp_path / "plain") as plain:
-        assert plain._generations.current.index.settings.bits == 0
+        assert plain.generations.current.index.settings.bits == 0
 
 
 def test_an_engine_without_codes_says_so(fields, dataset, tmp_path) -> None:
