@@ -16,7 +16,6 @@ from diptych._core.code_version import code_version
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.processes import Executor
 from diptych._core.progress import Progress, silent
-from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
 from diptych.index import EmbedderId, Identity, Index
 from diptych.index.registry import EngineLocation
@@ -43,7 +42,6 @@ from diptych.search.texts import Texts, TextsPlan, create_texts, open_texts, pla
 _BLOCK = 1_024
 _Take = Callable[[Sequence[str], Sequence[str | None]], dict[str, str]]
 """Stores the files of entries by their ids and names; returns hashes by id."""
-_CODES_FROM = 5_000
 
 
 @dataclass(frozen=True)
@@ -254,23 +252,12 @@ def _opened(
     dimension = model.embed(name, one.take(np.arange(1)).features(name), spaces.embedded_for).shape[1]
     if bits:
         own = model.bits == bits and len(model.codes_.centre) == dimension
-        codes = model.codes_ if own else learn_codes(_some_embeddings(model, dataset, spaces, seed), bits, seed=seed)
+        codes = model.codes_ if own else learn_codes(spaces.some_embeddings(model, dataset, seed), bits, seed=seed)
         location = replace(location, options={**location.options, "bits": bits, "codes": codes})
     index = location.create(work.path, Identity(embedder, dimension), parts_searched=len(spaces.widths) > 1)
     work.path.mkdir(exist_ok=True)
     work.begin()
     return index
-
-
-def _some_embeddings(model: Method, dataset: Dataset, spaces: IndexSpaces, seed: int) -> Singles:
-    """The embeddings of some items of each modality, to learn binary codes from."""
-    rows = []
-    for name in model.modalities:
-        part = dataset.everything.having(name)
-        some = np.sort(generator(seed, "items for codes", name).permutation(len(part))[:_CODES_FROM])
-        rows.append(model.embed(name, part.take(some).features(name), spaces.embedded_for))
-    embeddings = np.concatenate(rows)
-    return embeddings[spaces.complete(embeddings)]
 
 
 def _texts(work: WorkFolder, plan: TextsPlan, location: EngineLocation, embedder: EmbedderId) -> Index:

@@ -15,11 +15,12 @@ import numpy as np
 from diptych._core.arrays import Booleans, Features, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.files import checked_fields
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose, columns_of, purposes_of, settled_purpose
 
-_TOLERANCE, _FIRST_ITEMS, _ITEMS = 1e-4, 64, 8
+_TOLERANCE, _FIRST_ITEMS, _ITEMS, _SOME = 1e-4, 64, 8, 5_000
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,16 @@ class IndexSpaces:
         fine = np.isfinite(lengths).all(axis=1) & (lengths > 0).all(axis=1)
         self._check(lengths[fine])
         return np.asarray(fine)
+
+    def some_embeddings(self, model: Method, dataset: Dataset, seed: int) -> Singles:
+        """The embeddings of some items of each modality, such as binary codes are learned from."""
+        rows = []
+        for name in model.modalities:
+            part = dataset.everything.having(name)
+            some = np.sort(generator(seed, "some embeddings", name).permutation(len(part))[:_SOME])
+            rows.append(model.embed(name, part.take(some).features(name), self.embedded_for))
+        embeddings = np.concatenate(rows)
+        return embeddings[self.complete(embeddings)]
 
     def to_json(self) -> dict[str, Any]:
         """All of it; empty where there is a single space."""
