@@ -22,7 +22,7 @@ from diptych.methods.linear.partner_space import PartnerEmbedder, Spaces
 from diptych.methods.semantic.jrl import JRL, Voters
 from diptych.methods.semantic.lgcfl import LGCFL
 from diptych.methods.semantic.local_ranking import LocalExperts
-from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
+from diptych.methods.semantic.matching import KernelSemanticMatching, SemanticCorrelationMatching, SemanticMatching
 from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
 from diptych.methods.semantic.tina import TINA
 
@@ -133,8 +133,9 @@ def kernel_cca(method: KCCA, modality: str, rows: Traced) -> Traced:
     return compared @ method.alphas_[modality] - method.offsets_[modality]
 
 
+@traces_method("semantic.matching:KernelSemanticMatching")
 @traces_method("semantic.matching:SemanticMatching")
-def semantic(method: SemanticMatching, modality: str, rows: Traced) -> Traced:
+def semantic(method: SemanticMatching | KernelSemanticMatching, modality: str, rows: Traced) -> Traced:
     """Scale, then class posteriors."""
     return trace_steps((method.scalings_[modality], method.posteriors_[modality]), rows)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from diptych.methods.selection import Search, Validation
     from diptych.methods.semantic.jrl import JRL
     from diptych.methods.semantic.lgcfl import LGCFL
-    from diptych.methods.semantic.matching import SemanticCorrelationMatching, SemanticMatching
+    from diptych.methods.semantic.matching import KernelSemanticMatching, SemanticCorrelationMatching, SemanticMatching
     from diptych.methods.semantic.tina import TINA
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "CorrAE",
     "Entry",
     "Identity",
+    "KernelSemanticMatching",
     "Method",
     "MultimodalDBM",
     "MultimodalDBN",

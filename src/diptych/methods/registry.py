@@ -60,6 +60,9 @@ _METHODS: dict[str, Entry] = {
     "kcca-rbf": Entry("diptych.methods.linear.kcca:KCCA", "kernel CCA, Gaussian kernel", {"kernel": "rbf"}),
     "cca3v": Entry("diptych.methods.linear.cca:CCA3V", "CCA with the labels as a third view"),
     "sm": Entry("diptych.methods.semantic.matching:SemanticMatching", "class posteriors of each modality"),
+    "sm-rbf": Entry(
+        "diptych.methods.semantic.matching:KernelSemanticMatching", "class posteriors, on a Gaussian kernel of the rows"
+    ),
     "scm": Entry("diptych.methods.semantic.matching:SemanticCorrelationMatching", "class posteriors on top of CCA"),
     "jrl": Entry("diptych.methods.semantic.jrl:JRL", "joint representation learning with a graph"),
     "lgcfl": Entry(

@@ -10,15 +10,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
 from diptych._core.seeding import generator
-from diptych.methods.deep import regression_member
 from diptych.methods.deep.regression_member import (
     FEWEST_HELD_OUT,
     STRENGTHS,
-    GaussianFeatures,
     _path,
     fit_regression_member,
     held_out_loss,
 )
+from diptych.methods.linear import kernels
+from diptych.methods.linear.kernels import GaussianFeatures
 from diptych.methods.semantic.posteriors import Posteriors, fit_posteriors
 
 CLASSES, COLUMNS = 4, 12
@@ -150,7 +150,7 @@ def test_gaussian_features_have_the_centred_kernel_as_their_inner_products():
 
 
 def test_what_is_kept_of_a_kernel_regression_is_the_regression_on_its_features(monkeypatch):
-    monkeypatch.setattr(regression_member, "MOST_LANDMARKS", 40)
+    monkeypatch.setattr(kernels, "MOST_LANDMARKS", 40)
     (rows, codes), judges = rings(150), rings(FEWEST_HELD_OUT, seed=1)
     found, choice = fit(rows, one_hot(codes), judges, 3, with_kernel=True)
     features = GaussianFeatures.of(rows, choice.sharpness, 3)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 
 import synthetic
 from diptych._core.errors import ConfigError, FitError
@@ -128,3 +129,46 @@ def test_more_labels_help(counts_dataset) -> None:
     few = create("sm").fit(counts_dataset, Protocol(labels_per_class=1))
     many = create("sm").fit(counts_dataset)
     assert synthetic.score_on_test(few, counts_dataset) < synthetic.score_on_test(many, counts_dataset)
+
+
+def test_a_kernel_tells_classes_apart_that_no_plane_divides(tmp_path) -> None:
+    """One class lies around the other, in both modalities."""
+    random = np.random.default_rng(0)
+    base = synthetic.draft(counts={"train": 160, "val": 60, "test": 60})
+    inner = np.arange(len(base.ids)) % 2 == 0
+    directions = {name: random.normal(size=(len(inner), 4)) for name in ("image", "text")}
+    rows = {
+        name: np.where(inner, 1.0, 2.0)[:, None] * each / np.linalg.norm(each, axis=1, keepdims=True)
+        for name, each in directions.items()
+    }
+    modalities = {name: synthetic.ModalityRows("dense", each.astype(np.float32)) for name, each in rows.items()}
+    labels = ["art" if each else "music" for each in inner]
+    dataset = synthetic.write(
+        tmp_path / "rings", synthetic.replace(base, modalities=modalities, labels=labels, classes=("art", "music"))
+    )
+    kernel, plane = (synthetic.score_on_test(create(name).fit(dataset), dataset) for name in ("sm-rbf", "sm"))
+    assert kernel > 0.95 and plane < 0.75
+
+
+def test_kernel_posteriors_are_those_of_scikit_learns_regression_on_the_kernel(dense_dataset) -> None:
+    """With every row a landmark the coordinates span the kernel: the dual problem in scikit-learn's hands."""
+    model = create("sm-rbf", strength=0.1, sharpness=2.0).fit(dense_dataset)
+    train, test = dense_dataset.split("train"), dense_dataset.split("test")
+    scaling = fit_scaling(train.features("image"), "dense")
+    rows, others = scaling(train.features("image")), scaling(test.features("image"))
+    gaps = np.linalg.norm(rows[:, None] - rows[None], axis=2)[np.triu_indices(len(rows), 1)]
+    gamma = 2.0 / np.median(gaps) ** 2
+    middle = np.eye(len(rows)) - 1 / len(rows)
+    values, vectors = np.linalg.eigh(middle @ rbf_kernel(rows, gamma=gamma) @ middle)
+    kept = values > 1e-6 * values.max()
+    scale = np.sqrt(rows.shape[1] * len(rows) / values[kept].sum())
+    compared = rbf_kernel(others, rows, gamma=gamma) - rbf_kernel(rows, gamma=gamma).mean(axis=0)
+    coordinates = scale * vectors[:, kept] * np.sqrt(values[kept])
+    asked = scale * (compared @ middle @ vectors[:, kept]) / np.sqrt(values[kept])
+    naive = LogisticRegression(C=1 / (len(rows) * 0.1), max_iter=2000, tol=1e-8).fit(coordinates, train.labels.codes)
+    np.testing.assert_allclose(model.embed("image", test.features("image")), naive.predict_proba(asked), atol=2e-3)
+
+
+def test_a_kernel_of_no_width_is_refused(dense_dataset) -> None:
+    with pytest.raises(ConfigError, match=r"sharpness is 0; it must be positive"):
+        create("sm-rbf", sharpness=0).fit(dense_dataset)

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from diptych._core.arrays import Floats, Singles
+from diptych._core.arrays import Singles
 from diptych._core.seeding import generator
 from diptych.methods.deep.towers import Regression
-from diptych.methods.linear.kernels import Kernel, landmark_view, median_distance
+from diptych.methods.linear.kernels import SHARPNESS, GaussianFeatures
 from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
 
 STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
@@ -19,18 +19,12 @@ STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 TRIED_STRENGTHS = (3e-2, 3e-3)
 """The penalties by which kernels are compared."""
 
-SHARPNESS = (1.0, 2.0, 4.0, 8.0)
-"""Kernels to compare: γ times the median squared distance between rows."""
-
 FEWEST_HELD_OUT = 100
 """Held-out rows below which the penalty is chosen on a fifth of the training rows instead."""
 
 MOST_ROWS = 5_000
 MOST_TRIED_ROWS = 2_000
-MOST_LANDMARKS = 1_000
-MOST_COMPARED = 500
 _STEPS = 30
-_LEAST_VARIANCE = 1e-6
 
 HeldOut = tuple[Singles, Singles] | None
 Rows = tuple[torch.Tensor, torch.Tensor]
@@ -80,7 +74,7 @@ def fit_regression_member(
         everything = _mapped(torch.from_numpy(rows), kernel)
         solution = _path(everything, torch.from_numpy(targets), STRENGTHS[: best + 1])[-1]
     weight, bias = (part.double().numpy() for part in solution)
-    fitted = Posteriors(weight, bias) if kernel is None else kernel.posteriors(weight, bias)
+    fitted = Posteriors(weight, bias) if kernel is None else KernelPosteriors.on(kernel, weight, bias)
     return fitted, RegressionChoice(STRENGTHS[best], sharpness)
 
 
@@ -92,47 +86,6 @@ def held_out_loss(rows: Singles, targets: Singles, held_out: HeldOut, seed: int)
     chosen = generator(seed, "features").permutation(len(rows))[:MOST_ROWS]
     learning, scoring = _split(rows[chosen], targets[chosen], held_out, seed)
     return _loss(_path(*learning, (1e-2,))[0], *scoring)
-
-
-@dataclass(frozen=True)
-class GaussianFeatures:
-    """The principal coordinates of rows in the feature space of a Gaussian kernel (Nyström's method).
-
-    They are scaled to as much variance as z-scored columns have, so that penalties mean what they mean for features.
-
-    Attributes:
-        kernel: exp(−γ‖x − l‖²).
-        landmarks: the training rows l.
-        projection: from the kernel of a row with the landmarks to its coordinates.
-        offset: subtracted from these.
-    """
-
-    kernel: Kernel
-    landmarks: Floats
-    projection: Floats
-    offset: Floats
-
-    @classmethod
-    def of(cls, rows: Singles, sharpness: float, seed: int) -> "GaussianFeatures":
-        """Draw landmarks from training rows, and learn the axes from all of them."""
-        chosen = np.sort(generator(seed, "landmarks").permutation(len(rows))[:MOST_LANDMARKS])
-        exact = rows.astype(np.float64)
-        landmarks = exact[chosen]
-        kernel = Kernel("rbf", sharpness / median_distance(landmarks[:MOST_COMPARED]) ** 2)
-        view = landmark_view(kernel(exact, landmarks), kernel(landmarks, landmarks))
-        kept = view.values > _LEAST_VARIANCE * view.values[0]
-        scale = np.sqrt(rows.shape[1] * len(rows) / view.values[kept].sum())
-        projection, offset = view.dual(scale * np.eye(len(kept))[:, kept])
-        return cls(kernel, landmarks, projection, offset)
-
-    def __call__(self, rows: Singles) -> Singles:
-        """Map scaled features."""
-        mapped = self.kernel(rows.astype(np.float64), self.landmarks) @ self.projection - self.offset
-        return np.asarray(mapped, dtype=np.float32)
-
-    def posteriors(self, weight: Floats, bias: Floats) -> KernelPosteriors:
-        """Fold the map into the regression on it."""
-        return KernelPosteriors(self.kernel, self.landmarks, self.projection @ weight, bias - self.offset @ weight)
 
 
 def _best_sharpness(learning: Rows, scoring: Rows, seed: int) -> float | None:

@@ -1,18 +1,20 @@
 """Kernels with unit mean diagonal, and a view's principal axes in the feature space of a kernel."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import scipy.linalg
 
-from diptych._core.arrays import Floats
+from diptych._core.arrays import Floats, Singles
+from diptych._core.seeding import generator
 from diptych._core.state import stateful
 from diptych.methods.linear.algebra import positive_eigenpairs, spectrum
 
 KernelName = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[KernelName, ...] = ("rbf", "poly", "linear")
 POLY_OFFSET = 1.0
+Rows = TypeVar("Rows", Floats, Singles)
 
 
 @stateful
@@ -135,3 +137,48 @@ def landmark_view(with_landmarks: Floats, among_landmarks: Floats) -> KernelView
     axes = view.weights(np.eye(view.rank))
     dual_basis = scipy.linalg.solve_triangular(lower, axes, lower=True, trans="T", check_finite=False)
     return KernelView(view.variances * (len(features) - 1), view.row_basis, dual_basis, with_landmarks.mean(axis=0))
+
+
+SHARPNESS = (1.0, 2.0, 4.0, 8.0)
+"""Gaussian kernels to compare: γ times the square of the median distance between rows."""
+
+MOST_LANDMARKS = 1_000
+MOST_COMPARED = 500
+_LEAST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class GaussianFeatures:
+    """The principal coordinates of rows in the feature space of a Gaussian kernel (Nyström's method).
+
+    They are scaled to as much variance as z-scored columns have, so that penalties mean what they mean for features.
+
+    Attributes:
+        kernel: exp(−γ‖x − l‖²).
+        landmarks: the training rows l.
+        projection: from the kernel of a row with the landmarks to its coordinates.
+        offset: subtracted from these.
+    """
+
+    kernel: Kernel
+    landmarks: Floats
+    projection: Floats
+    offset: Floats
+
+    @classmethod
+    def of(cls, rows: Floats | Singles, sharpness: float, seed: int) -> "GaussianFeatures":
+        """Draw landmarks from training rows, and learn the axes from all of them."""
+        chosen = np.sort(generator(seed, "landmarks").permutation(len(rows))[:MOST_LANDMARKS])
+        exact = rows.astype(np.float64)
+        landmarks = exact[chosen]
+        kernel = Kernel("rbf", sharpness / median_distance(landmarks[:MOST_COMPARED]) ** 2)
+        view = landmark_view(kernel(exact, landmarks), kernel(landmarks, landmarks))
+        kept = view.values > _LEAST_VARIANCE * view.values[0]
+        scale = np.sqrt(rows.shape[1] * len(rows) / view.values[kept].sum())
+        projection, offset = view.dual(scale * np.eye(len(kept))[:, kept])
+        return cls(kernel, landmarks, projection, offset)
+
+    def __call__(self, rows: Rows) -> Rows:
+        """Map scaled features; the result has their precision."""
+        mapped = self.kernel(rows.astype(np.float64), self.landmarks) @ self.projection - self.offset
+        return np.asarray(mapped, dtype=rows.dtype)

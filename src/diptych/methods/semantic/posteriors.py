@@ -1,7 +1,7 @@
 """Class posteriors by multinomial logistic regression, and the choice of their penalties on validation."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -16,7 +16,7 @@ from diptych._core.errors import ConfigError, FitError
 from diptych._core.progress import Progress
 from diptych._core.state import stateful
 from diptych.data import TrainingData
-from diptych.methods.linear.kernels import Kernel
+from diptych.methods.linear.kernels import GaussianFeatures, Kernel
 from diptych.methods.selection import Search, Validation
 
 _MAX_STEPS = 500
@@ -58,6 +58,12 @@ class KernelPosteriors:
     landmarks: Floats
     weights: Floats
     intercepts: Floats
+
+    @classmethod
+    def on(cls, features: GaussianFeatures, weights: Floats, intercepts: Floats) -> "KernelPosteriors":
+        """A regression on a kernel's features, with the map folded into it."""
+        whole = features.projection @ weights
+        return cls(features.kernel, features.landmarks, whole, intercepts - features.offset @ weights)
 
     def __call__(self, rows: Floats) -> Floats:
         """The posterior of every class for every row; each row adds up to one."""
@@ -194,6 +200,11 @@ class PosteriorProblem:
     def fit(self, name: str, strength: float) -> Posteriors:
         """Fit one modality's posteriors."""
         return fit_posteriors(self.rows[name], self.targets[name], self.classes, strength)
+
+    def mapped(self, maps: Mapping[str, Callable[[Floats], Floats]]) -> "PosteriorProblem":
+        """The same problem for all rows put through a map."""
+        rows = {name: maps[name](rows) for name, rows in self.rows.items()}
+        return replace(self, rows=rows, held_out={name: maps[name](rows) for name, rows in self.held_out.items()})
 
     def projected(self, weights: Mapping[str, Floats]) -> "PosteriorProblem":
         """The same problem for linear projections of all rows."""
