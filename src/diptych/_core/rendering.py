@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diptych._core.errors import ConfigError
-from diptych._core.files import atomic_file
 from diptych._core.optional import optional_package
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ def drawing_style() -> AbstractContextManager[None]:
 
 def save_drawing(figure: "Figure", path: Path) -> None:
     """Write a drawing, whole or not at all, in the format that its name ends with: .svg or .png."""
+    from diptych._core.files import atomic_file  # it imports NumPy, which tables do not need
+
     kind = path.suffix.removeprefix(".").lower()
     if kind not in _FORMATS:
         raise ConfigError(f"{path.name} ends with '{path.suffix}'; drawings are written as .svg or .png.")
