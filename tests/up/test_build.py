@@ -11,6 +11,7 @@ from diptych._core.progress import silent
 from diptych.ingest import IngestOptions
 from diptych.methods import create
 from diptych.search import QueryPart, Searcher
+from diptych.teach import Label, LabelStore
 from diptych.up import SearchFolder, build, make_ready, read_source
 from search.gallery import png, write_raw
 
@@ -238,3 +239,23 @@ def test_what_lacks_a_side_is_told_before_any_work(bring, tmp_path):
     with pytest.raises(DataError, match=r"no item of .*texts.csv has an image"):
         bring(tmp_path / "texts.csv")
     assert not (tmp_path / "search" / "dataset").exists()
+
+
+def test_what_was_taught_is_kept_and_learned_again_when_everything_is_made_anew(table, bring, monkeypatch):
+    learn = build.learn
+    monkeypatch.setattr(build, "learn", lambda index, **options: learn(index, method="sm", **options))
+    found = [{name: value for name, value in row.items() if name != "label"} for row in rows(table)]
+    write(table, found)
+    bring(table)
+    with LabelStore(bring.index) as store:
+        store.put([Label.now(f"{colour}-00", colour, who="ann") for colour in ("red", "green", "blue", "grey")])
+    build.learn(bring.index)
+    again = bring(table)
+    assert again.steps == []  # the index that was learned is that of these files
+    with Searcher.open(bring.index) as searcher:
+        assert searcher.info()["model"]["method"] == "sm"
+    write(table, [row | {"text": f"an old {row['text']}"} for row in found])
+    third = bring(table)
+    assert third.steps == ["features", "model", "index", "model"]
+    with Searcher.open(bring.index) as searcher:
+        assert searcher.info()["model"]["method"] == "sm" and searcher.get("image:red-00").metadata["label"] == "red"

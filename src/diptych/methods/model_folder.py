@@ -152,3 +152,10 @@ def model_fingerprint(folder: str | Path) -> str:
     body = read_json(Path(folder) / MODEL_FORMAT.document)
     with MODEL_FORMAT.reading(folder):
         return str(body["fingerprint"])
+
+
+def method_name(folder: str | Path) -> str:
+    """The name of the method recorded in a model's folder; that of its class where it has no other."""
+    body = read_json(Path(folder) / MODEL_FORMAT.document)
+    with MODEL_FORMAT.reading(folder):
+        return str(body["method"] or body["class"])

@@ -171,7 +171,7 @@ class _CancelledError(BaseException):
 
 def run(index: Path, method: str, dataset: str) -> int:
     """Learn in this process and say how it goes in the file; returns the exit status."""
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):  # the second where there are no such priorities
         os.nice(_NICENESS)
 
     def cancelled(*_: object) -> None:

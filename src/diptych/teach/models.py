@@ -11,7 +11,8 @@ from diptych._core.errors import BackendUnavailableError, DataError
 from diptych._core.files import checked_fields, exchange_folders, interpreting, read_json, write_json
 from diptych._core.locks import file_lock
 from diptych._core.progress import Progress, silent
-from diptych.methods import load_model, model_fingerprint
+from diptych.methods import model_fingerprint
+from diptych.methods.model_folder import method_name
 from diptych.search.handover import take_over_changes
 from diptych.search.index_folder import FILE as DESCRIPTION
 from diptych.search.index_folder import MODEL_FOLDER, folder_beside, only_builder
@@ -74,8 +75,7 @@ class Models:
         if any(record.fingerprint == fingerprint for record in known):
             return known
         made = datetime.fromtimestamp((self.index / DESCRIPTION).stat().st_mtime, UTC)
-        method = load_model(self.index / MODEL_FOLDER).registry_name
-        return [*known, ModelRecord(_next_id(known), _shown(made), method, fingerprint)]
+        return [*known, replace(record_of(_next_id(known), self.index / MODEL_FOLDER), created=_shown(made))]
 
     def active(self) -> ModelRecord:
         """The model in force."""
@@ -197,8 +197,7 @@ def put_back(kept: Path, target: Path, former: Path, *, url: str | None = None, 
 
 def record_of(id: str, folder: Path, **known: object) -> ModelRecord:
     """The record of a model in a folder, created now."""
-    method = load_model(folder).registry_name
-    record = ModelRecord(id, _shown(datetime.now(UTC)), method, model_fingerprint(folder))
+    record = ModelRecord(id, _shown(datetime.now(UTC)), method_name(folder), model_fingerprint(folder))
     return replace(record, **known)  # type: ignore[arg-type]
 
 

@@ -12,6 +12,9 @@ from diptych.data import Dataset
 from diptych.ingest import Ingested, IngestOptions, Problem, ingest
 from diptych.methods import Method, create, load_model, model_fingerprint, save_model
 from diptych.search import Built, Searcher, build_index
+from diptych.search.index_folder import LABELS_FILE, folder_beside
+from diptych.teach import LabelStore, learn
+from diptych.teach.learning import FEWEST_CLASSES
 from diptych.up.folder import Manifest, SearchFolder
 from diptych.up.source import Source
 from diptych.up.sync import Changes, changes_since, reason_to_fit_again, sync
@@ -70,6 +73,7 @@ def make_ready(
         if not _is_index_of(folder, dataset):
             _model(folder, dataset, callbacks)
             _index(folder, dataset, manifest, callbacks)
+            _learn_again(folder, callbacks)
         elif not manifest.indexed():
             manifest.built()  # a kill came between the index and the note of it
         changes = changes_since(manifest.indexed(), source.items)
@@ -147,6 +151,17 @@ def _index(folder: SearchFolder, dataset: Dataset, manifest: Manifest, callbacks
         built = build_index(folder.model, dataset, folder.index, overwrite=True, keep_changes=False, progress=progress)
     manifest.built()
     callbacks.indexed(built)
+
+
+def _learn_again(folder: SearchFolder, callbacks: BuildCallbacks) -> None:
+    """Learn what was taught to the index that was there before, where that is enough to learn from."""
+    if not (folder_beside(folder.index) / LABELS_FILE).is_file():
+        return
+    with LabelStore(folder.index) as store:
+        classes = {label.label for label in store.all().values()} - {None}
+    if len(classes) >= FEWEST_CLASSES:
+        with callbacks.step("model", f"for the {len(classes):,} classes that were taught") as progress:
+            learn(folder.index, progress=progress)
 
 
 def _opened(folder: SearchFolder) -> Dataset | None:
