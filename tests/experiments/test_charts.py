@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych.experiments.charts import MARKED, bar_chart, line_chart, nice_axis
+from diptych.experiments.charts import MARKED, bar_chart, line_chart, nice_axis, step_chart
 
 
 @given(st.floats(min_value=1e-6, max_value=1.0))
@@ -62,3 +62,16 @@ def test_names_stand_in_the_order_of_the_lines_and_clear_of_each_other(ends):
 def test_the_longest_name_has_room_beside_the_lines():
     chart = line_chart("a → b", {"multimodal-dbn": curves(1)["m0"]}, 0.5, ["multimodal-dbn"])
     assert chart.width - chart.frame.right > 7 * len("multimodal-dbn") + 18
+
+
+@given(st.integers(1, 10**9))
+def test_the_label_of_the_last_tick_is_not_cut_off(steps):
+    """Labels are centred at their ticks and about seven units a character wide."""
+    panels = [
+        step_chart("Spread", {"spread": [(1, 0.1), (steps, 0.2)]}, steps).chart,
+        line_chart("a → b", curves(2), 0.5, []),
+        bar_chart("a → b", {"cca": {"map": 0.3, "map_ci95": (0.2, 0.4)}}, 0.1),
+    ]
+    for panel in panels:
+        place, label = (panel.ticks_x if hasattr(panel, "ticks_x") else panel.ticks)[-1]
+        assert place + 7 * len(label) / 2 <= panel.width
