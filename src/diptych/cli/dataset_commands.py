@@ -113,7 +113,8 @@ def print_facts(dataset: Dataset, console: Console) -> None:
         "train/val/test": "/".join(str(found["splits"][split]) for split in SPLITS),
         "labelled": "/".join(str(found["labelled"][split]) for split in SPLITS),
         "with all modalities": f"{found['complete']:,}",
-        "metadata": ", ".join(name for name in found["metadata"] if name not in ("media", "text")) or "none",
+        "metadata": ", ".join(name for name in found["metadata"] if name != "text" and not name.startswith("media"))
+        or "none",
         "fingerprint": found["fingerprint"],
     }
     for key, value in lines.items():

@@ -91,6 +91,51 @@ def rsicd(
 
 
 @app.command()
+def tuxpaint(
+    source: Annotated[
+        Path,
+        typer.Argument(help="Folder with the stamps; Debian's package tuxpaint-stamps-default has them."),
+    ],
+    out: Out,
+    language: Annotated[
+        str, typer.Option("--language", metavar="CODE", help="Language of the texts, such as en, fr or pt_BR.")
+    ] = "en",
+    sound: Annotated[
+        Literal["effect", "spoken"],
+        typer.Option("--sound", help="The sound of the thing (effect), or its description read aloud (spoken)."),
+    ] = "effect",
+    sound_language: Annotated[
+        str | None,
+        typer.Option("--sound-language", metavar="CODE", help="Language of spoken descriptions; that of the texts."),
+    ] = None,
+    image_features: Annotated[str, Features] = "efficientnet-lite0",
+    audio_features: Annotated[str, Features] = "logmel",
+    text_features: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Feature extractors; minilm for English, else use.")
+    ] = None,
+    seed: Seed = 0,
+    workers: Workers = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Extract features from the stamps of Tux Paint: images, texts and sounds. Run again to continue."""
+    from diptych.ingest.tuxpaint import ENGLISH, read_tuxpaint
+
+    words = text_features or ("minilm" if language.partition("_")[0] == ENGLISH else "use")
+    features = {"image": image_features, "audio": audio_features, "text": words}
+    read = read_tuxpaint(
+        source,
+        out,
+        language=language,
+        sound=sound,
+        sound_language=sound_language,
+        features=features,
+        seed=seed,
+        overwrite=overwrite,
+    )
+    run_ingest(read.ingest, workers)
+
+
+@app.command()
 def nuswide10k(
     source: Source,
     out: Out,

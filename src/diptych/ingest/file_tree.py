@@ -10,9 +10,9 @@ from diptych._core.errors import DataError
 from diptych.data.splits import split_named
 from diptych.data.tables import Problem
 from diptych.ingest.columns import ColumnUse, kept_name, typed_columns
+from diptych.ingest.file_finder import file_of_text, is_document_name, is_text_name, read_sidecar
 from diptych.ingest.items import GatheredItems, Item
 from diptych.ingest.names import texts_of_names, words_of_name
-from diptych.ingest.sidecars import file_of_text, is_document_name, is_text_name, read_sidecar
 from diptych.media import KINDS, START_BYTES, MediaSource, RefusedNameError, kind_of_content, kind_of_name, media_kind
 
 _DATE = re.compile(r"(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[A-Za-z]{5}|DCIM", re.IGNORECASE)

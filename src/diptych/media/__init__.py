@@ -28,6 +28,7 @@ from diptych.media.kinds import (
     read_raw,
 )
 from diptych.media.sources import (
+    FolderSource,
     MediaSource,
     Place,
     RefusedNameError,
@@ -42,6 +43,7 @@ __all__ = [
     "START_BYTES",
     "THUMBNAIL_TYPE",
     "UNSUPPORTED_SUFFIXES",
+    "FolderSource",
     "MediaError",
     "MediaKind",
     "MediaLimits",

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from diptych._core.errors import DiptychError
 from diptych._core.progress import Progress, silent
 from diptych.ingest import Problem
-from diptych.media import KINDS, MediaSource, reopen_source
+from diptych.media import KINDS, MediaSource, media_column, reopen_source
 from diptych.search import NewItem, entry_id
 from diptych.up.folder import FittedItem, Manifest
 from diptych.up.source import Source, SourceItem
@@ -20,7 +20,7 @@ MOST_RELABELLED = 0.05
 
 _BATCH, _REMOVED_AT_ONCE = 16, 256
 _SIDES = (*KINDS, "text")
-_SET_BY_INDEX = ("id", "modality", "media", "has_media")
+_SET_BY_INDEX = ("id", "modality", *map(media_column, KINDS), "has_media")
 """Names that a column may have and metadata may not."""
 
 
