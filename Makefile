@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 EXTRAS := all,peers,dev,docs
 
-.PHONY: setup demo test test-slow check bench quality docs reference clean chromium
+.PHONY: setup demo test test-slow check bench quality docs reference clean chromium axe
 
 setup: $(STAMP)
 
@@ -20,7 +20,7 @@ demo: setup
 
 # One thread per process: the tests run side by side, and threads that wait by spinning would fight over the cores.
 # `make test COVERAGE=--cov` also counts the lines that ran and fails below the floor in pyproject.toml, as CI does.
-test: setup check chromium
+test: setup check chromium axe
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" $(COVERAGE)
 
 test-slow: setup
@@ -31,6 +31,12 @@ chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) \
 	  || echo "chromium cannot be installed here; the browser tests will be skipped"
+
+# What looks for barriers on the page; where npm is not, those tests are skipped and say so.
+axe:
+	@test -f build/node_modules/axe-core/axe.min.js \
+	  || npm install --silent --no-save --no-audit --no-fund --prefix build axe-core@4.10.3 \
+	  || echo "axe-core cannot be installed here; its tests will be skipped"
 
 check: setup
 	$(BIN)/ruff check .

@@ -35,7 +35,7 @@ export class View {
     this.back = button(t("teach.back"), () => this.check(null), { hidden: true });
     this.keys = make("div", { class: "classes", role: "group", "aria-label": t("teach.classes") });
     this.list = make("ol", { class: "ask", "aria-label": t("teach.ask") });
-    this.panel = make("aside", { class: "panel", "aria-label": t("teach.classes") });
+    this.panel = make("section", { class: "panel", "aria-label": t("teach.classes") });
     this.compared = make("section", { class: "compare", "aria-label": t("teach.compare"), hidden: true });
     const top = make("div", { class: "naming" }, make("div", { class: "head" }, this.title, this.back), this.says, form, this.keys);
     this.root.replaceChildren(make("div", {}, top, this.list), this.panel, this.compared);
@@ -101,12 +101,13 @@ export class View {
     const focused = this.list.contains(document.activeElement);
     this.list.replaceChildren(...this.cards.map((card, place) => this.card(card, place)));
     if (focused) this.focus(this.active);
+    else this.point(this.active);
     find(".undo", this.root).disabled = !this.done.length;
   }
 
   card(item, place) {
     const name = nameOf(item);
-    const open = make("button", { type: "button", class: "open", "aria-pressed": String(this.chosen.has(item.item)), onclick: () => this.toggle(place), onfocus: () => (this.active = place) });
+    const open = make("button", { type: "button", class: "open", "aria-pressed": String(this.chosen.has(item.item)), onclick: () => this.toggle(place), onfocus: () => this.point(place) });
     open.append(kindOf(item).card(item, { api: this.api, name, words: [], alt: "" }));
     if (isMedia(item)) open.append(make("span", { class: "caption" }, textOf(item) || name));
     const card = make("li", { class: `card${this.chosen.has(item.item) ? " chosen" : ""}`, "data-item": item.item, "data-reason": item.reason });
@@ -131,8 +132,14 @@ export class View {
     this.focus(place);
   }
 
+  /** The card that an answer is for while none is selected. */
+  point(place) {
+    this.active = place;
+    for (const [at, card] of [...this.list.children].entries()) card.classList.toggle("active", at === place && !this.chosen.size);
+  }
+
   focus(place) {
-    this.active = Math.max(0, Math.min(this.cards.length - 1, place));
+    this.point(Math.max(0, Math.min(this.cards.length - 1, place)));
     find(".open", this.list.children[this.active] ?? this.list)?.focus();
   }
 
@@ -140,7 +147,7 @@ export class View {
     if (this.app.state.view !== "teach" || find("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select, summary")) return;
     const { key } = event;
-    const across = Math.max(1, Math.round(this.list.clientWidth / 270));
+    const across = Math.max(1, Math.round(this.list.clientWidth / 232));
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across }[key];
     if (/^[1-9]$/.test(key) && this.order?.[key - 1]) this.answer({ label: this.order[key - 1] });
     else if (key === "0") this.answer({ answer: "none" });

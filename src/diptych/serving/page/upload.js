@@ -16,6 +16,7 @@ export class Upload {
   open(classes = []) {
     this.rows = [];
     this.list = make("ul", { class: "uploads" });
+    this.sum = make("p", { class: "quiet", role: "status" });
     this.label = make("input", { maxLength: 200, "aria-label": t("class") });
     this.label.setAttribute("list", "choices");
     const input = make("input", { type: "file", multiple: true, accept: "image/*,audio/*,.txt,text/plain", id: "upload-files", class: "unseen" });
@@ -31,7 +32,7 @@ export class Upload {
       button(t("upload.text"), () => this.row({ name: `text-${Date.now().toString(36)}`, file: null }), { class: "quietly" }),
       this.list,
       make("label", { class: "choice" }, t("upload.class"), this.label, make("datalist", { id: "choices" }, ...classes.map((one) => make("option", { value: one })))),
-      make("p", { class: "quiet", role: "status" }),
+      this.sum,
       make("div", { class: "actions" }, this.start),
     );
     form.addEventListener("submit", (event) => {
@@ -103,7 +104,7 @@ export class Upload {
   async send() {
     let count = 0;
     for (const row of this.open_) count += (await this.sendRow(row, false)) ? 1 : 0;
-    find("[role=status]", this.dialog).textContent = count ? t("upload.done", { n: count }) : "";
+    this.sum.textContent = count ? t("upload.done", { n: count }) : "";
     if (count) this.done(count);
   }
 

@@ -1,0 +1,145 @@
+"""Everybody can use the page: axe-core finds nothing serious, every language says everything, its files are small."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import diptych.serving
+from diptych.serving import ServingSettings, create_app
+from serving import fake_searcher
+from serving.running_server import running
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.browser
+expect = playwright.expect
+
+PAGE = Path(diptych.serving.__file__).parent / "page"
+AXE = Path(__file__).parents[2] / "build" / "node_modules" / "axe-core" / "axe.min.js"
+LANGUAGES = ("en", "de", "zh", "ja")
+CARDS = "#results .card:has(.foot-line)"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RUN = """async (rules) => {
+    const { violations } = await axe.run(document, { runOnly: rules });
+    return violations.map(({ id, impact, nodes }) => [impact, id, nodes[0].html]);
+}"""
+
+
+ANSWERED = """() => {
+    const { textContent } = document.querySelector("#status");
+    return textContent || !document.querySelector("#nothing").hidden;
+}"""
+STEPS = ("results", "selected", "viewer", "edit", "filters", "menu", "add", "explore")
+
+
+@pytest.fixture(scope="module")
+def curated(tmp_path_factory):
+    searcher = fake_searcher.filled(tmp_path_factory.mktemp("access"))
+    with running(create_app(searcher, ServingSettings(write_key="w"))) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    if not AXE.exists():
+        command = ["make", "-s", "-C", str(AXE.parents[3]), "axe"]
+        subprocess.run(command, check=False, capture_output=True, timeout=90)  # says itself why it cannot
+    if not AXE.exists():
+        pytest.skip("axe-core is not there; `make axe` gets it through npm")
+    return AXE.read_text(encoding="utf-8")
+
+
+def looked_at(page, step: str) -> None:
+    """Bring the page into a state in which it is looked at."""
+    if step == "selected":
+        page.locator(f"{CARDS} .open").first.click(modifiers=["Control"])
+    elif step == "viewer":
+        page.locator(f"{CARDS} .open").first.click()
+    elif step == "edit":
+        page.locator(f"{CARDS} .open").first.click()
+        page.get_by_role("dialog").get_by_role("button", name="Edit").click()
+    elif step == "filters":
+        page.locator("#more-menu summary").click()
+        page.locator("#class-menu summary").click()
+    elif step == "menu":
+        page.locator("#menu summary").click()
+    elif step == "add":
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.get_by_role("button", name="Write a text instead").click()
+    elif step == "explore":
+        page.get_by_role("button", name="Explore").click()
+        page.wait_for_selector("#map[data-names]")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(curated, open_page, axe, scheme) -> None:
+    page = open_page(f"{curated}/healthz", color_scheme=scheme, viewport={"width": 1200, "height": 860})
+    page.evaluate("sessionStorage.setItem('diptych-key', 'w')")
+    found = {}
+    for step in STEPS:
+        page.goto(f"{curated}/?q=red")
+        page.wait_for_selector(CARDS)
+        looked_at(page, step)
+        page.evaluate(axe)
+        found[step] = [one for one in page.evaluate(RUN, RULES) if one[0] != "minor"]
+    assert found == {step: [] for step in STEPS}
+
+
+def test_axe_finds_nothing_serious_at_the_start_and_where_nothing_is_found(curated, open_page, axe) -> None:
+    for question in ("", "?q=xyzzy&mode=lexical", "?q=yelow+circle"):
+        page = open_page(f"{curated}/{question}")
+        page.wait_for_function(
+            "() => document.querySelector('#status').textContent || !document.querySelector('#nothing').hidden"
+        )
+        page.evaluate(axe)
+        assert [found for found in page.evaluate(RUN, RULES) if found[0] != "minor"] == []
+
+
+def sentences(language: str) -> dict[str, str]:
+    return json.loads((PAGE / f"{language}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_every_language_says_everything(language) -> None:
+    english, other = sentences("en"), sentences(language)
+    assert list(other) == list(english)
+    for key, sentence in english.items():
+        values = set(re.findall(r"\{\w+\}", sentence))
+        assert set(re.findall(r"\{\w+\}", other[key])) == values, key
+        assert other[key].strip(), key
+
+
+def test_every_sentence_that_is_used_exists() -> None:
+    used: set[str] = set()
+    for path in [*PAGE.glob("*.js"), PAGE / "index.html"]:
+        text = path.read_text(encoding="utf-8")
+        used |= set(re.findall(r'\bt\("([a-z0-9._]+)"', text)) | set(re.findall(r'data-t(?:-\w+)?="([^"]+)"', text))
+    assert len(used) > 100 and used <= set(sentences("en"))
+
+
+@pytest.mark.parametrize(
+    ("locale", "words"), [("de-DE", "36 Objekte"), ("zh-CN", "36 项"), ("ja-JP", "36 件"), ("fr-FR", "36 items")]
+)
+def test_the_browser_chooses_the_language_and_the_menu_another(curated, open_page, locale, words) -> None:
+    page = open_page(f"{curated}/?q=red", locale=locale)
+    expect(page.locator("#status")).to_contain_text(words)
+    assert page.evaluate("document.documentElement.lang") == (locale[:2] if locale[:2] in LANGUAGES else "en")
+    page.locator("#menu summary").click()
+    page.locator("#language").select_option("de")
+    expect(page.get_by_role("button", name="Erkunden")).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("36 Objekte · beste zuerst")
+    page.reload()
+    expect(page.locator("#status")).to_contain_text("36 Objekte")
+
+
+def test_what_a_visit_loads_is_small(curated, open_page) -> None:
+    page = open_page("about:blank")
+    loaded: dict[str, int] = {}
+    page.on("response", lambda one: "/page/" in one.url and loaded.update({one.url: len(one.body())}))
+    page.goto(f"{curated}/?q=red")
+    page.wait_for_selector(CARDS)
+    page.wait_for_timeout(200)
+    whole = sum(loaded.values()) + len((PAGE / "index.html").read_bytes())
+    assert len(loaded) > 15 and whole < 150_000
