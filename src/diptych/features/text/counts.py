@@ -138,8 +138,8 @@ class SyllableVocabulary(Vocabulary):
 
 
 @dataclass(frozen=True)
-class BagOfWords:
-    """Counts over the most frequent words of the training texts, as a Replicated Softmax reads them.
+class _WordFeature:
+    """A feature over the most frequent words of the training texts.
 
     Attributes:
         size: the largest number of words; fewer when the texts hold fewer.
@@ -151,18 +151,32 @@ class BagOfWords:
     max_df: float = DEFAULT_MAX_DF
     stop_words: StopWords = None
 
+    def _vocabulary(self, items: Iterable[str], progress: Progress) -> Vocabulary:
+        return VocabularyRule(self.size, self.max_df, self.stop_words).fit(items, progress=progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _WordExtractor:
+    """One column a word; a text without a known word gives a row of zeros."""
+
+    vocabulary: Vocabulary
+
+    def knows(self, word: str) -> bool:
+        """Whether a word counts."""
+        return self.vocabulary.knows(word)
+
+
+class BagOfWords(_WordFeature):
+    """Counts over the most frequent words of the training texts, as a Replicated Softmax reads them."""
+
     def fit(self, items: Iterable[str], *, seed: int = 0, progress: Progress = silent) -> "BagOfWordsExtractor":
         """Choose the vocabulary; nothing is random."""
-        rule = VocabularyRule(self.size, self.max_df, self.stop_words)
-        return BagOfWordsExtractor(rule.fit(items, progress=progress))
+        return BagOfWordsExtractor(self._vocabulary(items, progress))
 
 
 @stateful
-@dataclass(frozen=True, eq=False)
-class BagOfWordsExtractor:
-    """A fitted bag of words; a text without a known word gives a row of zeros."""
-
-    vocabulary: Vocabulary
+class BagOfWordsExtractor(_WordExtractor):
+    """A fitted bag of words."""
 
     @property
     def kind(self) -> Kind:
@@ -178,41 +192,23 @@ class BagOfWordsExtractor:
         """Count the words of each text."""
         return self.vocabulary.count(items)
 
-    def knows(self, word: str) -> bool:
-        """Whether a word counts."""
-        return self.vocabulary.knows(word)
 
-
-@dataclass(frozen=True)
-class TfIdf:
+class TfIdf(_WordFeature):
     """Rows count(w) · (ln((1 + n) / (1 + df(w))) + 1), brought to length 1, as scikit-learn has them.
 
     n is the number of training texts and df(w) how many of them hold the word w. The inverse document frequency
     is that of K. Spärck Jones, "A statistical interpretation of term specificity and its application in
     retrieval" (1972), with one text more that holds every word.
-
-    Attributes:
-        size: the largest number of words; fewer when the texts hold fewer.
-        max_df: see `VocabularyRule`.
-        stop_words: see `VocabularyRule`.
     """
-
-    size: int = DEFAULT_SIZE
-    max_df: float = DEFAULT_MAX_DF
-    stop_words: StopWords = None
 
     def fit(self, items: Iterable[str], *, seed: int = 0, progress: Progress = silent) -> "TfIdfExtractor":
         """Choose the vocabulary and weigh its words; nothing is random."""
-        rule = VocabularyRule(self.size, self.max_df, self.stop_words)
-        return TfIdfExtractor(rule.fit(items, progress=progress))
+        return TfIdfExtractor(self._vocabulary(items, progress))
 
 
 @stateful
-@dataclass(frozen=True, eq=False)
-class TfIdfExtractor:
-    """A fitted TF-IDF; a text without a known word gives a row of zeros."""
-
-    vocabulary: Vocabulary
+class TfIdfExtractor(_WordExtractor):
+    """A fitted TF-IDF."""
 
     @property
     def kind(self) -> Kind:
@@ -230,7 +226,3 @@ class TfIdfExtractor:
         weighted = self.vocabulary.count(items).toarray() * rarity
         lengths = np.sqrt(np.square(weighted).sum(axis=1, keepdims=True))
         return np.asarray(weighted / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
-
-    def knows(self, word: str) -> bool:
-        """Whether a word counts."""
-        return self.vocabulary.knows(word)

@@ -5,7 +5,7 @@ the text of a statement does not grow with it, and a database looks each value u
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 from diptych.index.filters.conditions import (
@@ -39,6 +39,13 @@ _MOST_CONTAINED = 16
 """So many values are looked for one by one, which a GIN index answers; more are looked up in a hash table."""
 
 
+def _combined(part: And | Or | Not, compiled: Callable[[Condition], str]) -> str:
+    """Join the expressions of the inner conditions, which `compiled` gives."""
+    if isinstance(part, Not):
+        return f"(NOT {compiled(part.part)})"
+    return "(" + (" AND " if isinstance(part, And) else " OR ").join(map(compiled, part.parts)) + ")"
+
+
 def to_sqlite(condition: Condition) -> tuple[str, list[Parameter]]:
     """Return an expression over a table with columns `id`, `modality`, `metadata` (JSON), and its parameters."""
     parameters: list[Parameter] = []
@@ -49,12 +56,8 @@ def to_sqlite(condition: Condition) -> tuple[str, list[Parameter]]:
 
     def compiled(part: Condition) -> str:
         match part:
-            case And(parts):
-                return "(" + " AND ".join(compiled(inner) for inner in parts) + ")"
-            case Or(parts):
-                return "(" + " OR ".join(compiled(inner) for inner in parts) + ")"
-            case Not(inner):
-                return f"(NOT {compiled(inner)})"
+            case And() | Or() | Not():
+                return _combined(part, compiled)
             case Missing(key):
                 if key.column:
                     return "(0)"
@@ -101,12 +104,8 @@ def to_postgresql(condition: Condition) -> tuple[str, list[Any]]:
 
     def compiled(part: Condition) -> str:
         match part:
-            case And(parts):
-                return "(" + " AND ".join(compiled(inner) for inner in parts) + ")"
-            case Or(parts):
-                return "(" + " OR ".join(compiled(inner) for inner in parts) + ")"
-            case Not(inner):
-                return f"(NOT {compiled(inner)})"
+            case And() | Or() | Not():
+                return _combined(part, compiled)
             case Missing(key):
                 if key.column:
                     return "(false)"
