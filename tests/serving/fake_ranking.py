@@ -62,7 +62,7 @@ def _hit(found: Found, typed: list[str], mode: str, entries: dict[str, str]) -> 
     score = {"vector": near, "lexical": share, "hybrid": 0.8 * near + 0.2 * share}[mode]
     nearest = max(cosines, key=lambda name: cosines[name])
     side = "words" if matched and share >= near else nearest
-    why = Why(matched, cosines.get("image"), cosines.get("text"), share or None, side)
+    why = Why(matched, image=cosines.get("image"), text=cosines.get("text"), bm25=share or None, side=side)
     if mode == "lexical":
         why = replace(why, image=None, text=None)
     metadata = dict(main.metadata)
