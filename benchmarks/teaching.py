@@ -26,7 +26,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from diptych.data import Labels
+from diptych.data import Dataset, Labels
 from diptych.evaluation import mean_average_precision
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, save_model
@@ -92,8 +92,9 @@ def made_searchable(rsicd: Path, work: Path) -> tuple[Path, dict[str, str]]:
         )
         pairs.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     if not index.exists():
-        options = IngestOptions(pairs, work / "dataset", images=rsicd / "images.tar", name="rsicd", overwrite=True)
-        dataset = ingest(options).dataset
+        if not (work / "dataset").exists():
+            ingest(IngestOptions(pairs, work / "dataset", images=rsicd / "images.tar", name="rsicd"))
+        dataset = Dataset.open(work / "dataset")
         save_model(create("auto").fit(dataset), work / "model", overwrite=True)
         build_index(work / "model", dataset, index)
     return index, truth

@@ -195,9 +195,9 @@ def added_rows(index: Generation, base: Dataset) -> dict[str, tuple[list[str], F
             continue
         kind = media_type_of(index.model, entry.modality)
         value: Any = change.text or entry.metadata.get("text")
-        if kind == "image":
+        if kind != "text":
             stored = index.store.get(entry.id, entry.metadata.get("media", ""))
-            value = None if stored is None else stored.original or stored.thumbnail
+            value = None if stored is None else stored.original or (stored.thumbnail if kind == "image" else None)
         if value:
             item = document_of(entry.id, entry.metadata)
             found.setdefault(item, {})[entry.modality] = index.raw.read(str(kind), value)
