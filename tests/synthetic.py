@@ -85,7 +85,7 @@ def with_gaps(base: Draft) -> Draft:
 
 
 def with_holes(base: Draft) -> Draft:
-    """Every second item lacks one modality in turn, some lack all but one, and every third training item its label."""
+    """Every second item lacks one modality in turn, some lack all but one, and every fifth training item its label."""
     names = list(base.modalities)
     numbers = np.arange(len(base.ids))
     modalities = {}
@@ -93,7 +93,7 @@ def with_holes(base: Draft) -> Draft:
         present = (numbers % 2 == 0) | ((numbers // 2) % len(names) != place)
         present &= (numbers % 20 != 4) | (place == 0)
         modalities[name] = ModalityRows(rows.kind, rows.values[present], present)
-    hidden = [split == "train" and i % 3 == 0 for i, split in enumerate(base.splits)]
+    hidden = [split == "train" and i % 5 == 0 for i, split in enumerate(base.splits)]
     labels = [None if hide else label for hide, label in zip(hidden, base.labels, strict=True)]
     return replace(base, modalities=modalities, labels=labels)
 

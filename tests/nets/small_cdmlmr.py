@@ -3,7 +3,8 @@
 import torch
 
 from diptych.nets.cdmlmr import CdmlmrNetwork, DeepBelief, NetworkShape
-from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions, TowerRows
+from diptych.nets.cdmlmr_batch import TowerRows
+from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions
 from diptych.nets.rows import MixedBatch
 from nets.enumeration import seeded
 

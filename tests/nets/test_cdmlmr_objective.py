@@ -10,7 +10,8 @@ from scipy import stats
 from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError
-from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT, CdmlmrOptions, TowerRows
+from diptych.nets.cdmlmr_batch import TowerRows
+from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT, CdmlmrOptions
 from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import mixup_share
 from diptych.nets.samplers import sample_quadruplets
@@ -280,7 +281,9 @@ def test_blending_mixes_rows_and_targets_alike():
         for name, each in maps.items()
     }
     objective = make_objective(rows=rows, with_dbn=False, options={"mixup": 1.0})
-    inputs, blended = objective._inputs(BATCH, seeded(5))
+    inputs, batch = objective._inputs(BATCH, seeded(5))
+    blended = batch["sound"].targets
+    assert torch.equal(blended, batch["text"].targets)
     assert len(blended.unique(dim=0)) > CLASSES  # otherwise nothing was blended
     assert_close(blended.sum(1), torch.ones(6, dtype=torch.float64))
     for name, each in maps.items():

@@ -53,6 +53,7 @@ class Auto(Method):
     works_without_labels: ClassVar[bool] = True
     uses_unlabelled: ClassVar[bool] = True
     stochastic: ClassVar[bool] = True
+    max_modalities: ClassVar[int | None] = None
     citation: ClassVar[str] = "That of the method it chooses."
 
     method_: Method

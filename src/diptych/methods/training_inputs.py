@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from diptych._core.arrays import Booleans, Features, Floats
+from diptych._core.arrays import Booleans, Features, Floats, Integers, Singles
 from diptych._core.errors import ConfigError, FitError
 from diptych.data import Dataset, Kind, Labels, Partition, Protocol, TrainingData
 from diptych.features.scaling import Scaling, fit_scaling
@@ -152,3 +152,58 @@ def scaled_pairs(data: TrainingData, recipes: str | Mapping[str, str]) -> tuple[
         if not (values != values[:1]).any():
             raise FitError(f"'{name}' is the same in all {len(values)} training pairs; there is nothing to correlate.")
     return scalings, scaled
+
+
+@dataclass(frozen=True)
+class Documents:
+    """What the network learns from.
+
+    Attributes:
+        labelled: the training items that have at least two of the modalities and a label.
+        targets: their class probabilities: one-hot for a label that is certain, equal parts of one for several.
+        pool: unlabelled rows of each modality; empty where the protocol has none.
+        pool_items: the items that these rows are of, where that may be seen; each has at least two of the modalities.
+    """
+
+    labelled: Partition
+    targets: Singles
+    pool: Mapping[str, Features]
+    pool_items: Partition | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether it may be seen which rows of the pool belong together."""
+        return self.pool_items is not None
+
+    @property
+    def pool_sizes(self) -> dict[str, int]:
+        """How many unlabelled rows, or items where these are known, each modality draws from."""
+        return {
+            name: rows.shape[0] if self.pool_items is None else len(self.pool_items) for name, rows in self.pool.items()
+        }
+
+    def of(self, modality: str) -> tuple[Features, Singles]:
+        """The labelled items that have a modality: their rows and their class probabilities."""
+        has = self.labelled.has(modality)
+        return self.labelled.take(has).features(modality), self.targets[has]
+
+
+def row_numbers(part: Partition, modality: str) -> Integers | None:
+    """For every item its row among those that have the modality, -1 where it lacks it; None where all have it."""
+    has = part.has(modality)
+    return None if has.all() else np.where(has, np.cumsum(has) - 1, -1)
+
+
+def documents(data: TrainingData, *, with_pool: bool) -> Documents:
+    """Take what a network learns from, with or without the unlabelled pool."""
+    labelled = data.train.having_two_of(*data.modalities).labelled()
+    if data.soft_labels is not None:
+        chosen = np.isin(data.train.index, labelled.index)
+        targets = np.asarray(data.soft_labels[chosen], dtype=np.float32)
+    else:
+        targets = labelled.labels.shares.astype(np.float32)
+    items = data.unlabelled_pairs
+    if with_pool and items is not None and len(items):
+        return Documents(labelled, targets, {m: items.having(m).features(m) for m in data.modalities}, items)
+    pool = {name: rows for name, rows in data.pools.items() if rows.shape[0]} if with_pool else {}
+    return Documents(labelled, targets, pool if len(pool) > 1 else {})

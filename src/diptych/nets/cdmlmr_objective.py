@@ -1,7 +1,8 @@
 """What the whole network of CDMLMR is trained by: both metric losses, softmax losses, and what unlabelled rows add."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from diptych._core.errors import ConfigError
 from diptych.nets.cdmlmr import CdmlmrNetwork
+from diptych.nets.cdmlmr_batch import BatchRows, Noise, TowerRows, batch_inputs
 from diptych.nets.dense import half_products
 from diptych.nets.losses import (
     Quadruplets,
@@ -22,10 +24,12 @@ from diptych.nets.losses import (
     softmin_triplet_terms,
     unit_squared_distances,
 )
-from diptych.nets.rows import MixedBatch, RowSource, mixup_share
+from diptych.nets.rows import MixedBatch
 from diptych.nets.samplers import Outputs, edge_purity, guessed_labels, sample_quadruplets, shared_graph
 
 Negatives = Literal["softmin", "random"]
+Pair = tuple[str, str]
+Batch = Mapping[str, BatchRows]
 
 MONITOR_EVERY = 10
 RECONSTRUCTION_WEIGHT = 0.1
@@ -74,23 +78,8 @@ class CdmlmrOptions:
             raise ConfigError(f"quadruplet_negatives is {self.quadruplet_negatives!r}; choose one of softmin, random.")
 
 
-@dataclass(frozen=True)
-class TowerRows:
-    """One modality's training rows.
-
-    Attributes:
-        labelled: scaled features of the labelled documents, in the same order in every modality.
-        unlabelled: those of the unlabelled pool.
-        visible: what the DBN reads of the same two, where that is not the scaled features.
-    """
-
-    labelled: RowSource
-    unlabelled: RowSource
-    visible: tuple[RowSource, RowSource] | None = None
-
-
 class CdmlmrObjective:
-    """Softmax, contrastive, quadruplet and reconstruction losses of all members, added up.
+    """Softmax, contrastive, quadruplet and reconstruction losses of all members, added up over pairs of modalities.
 
     Unlabelled rows take part through labels that the network guesses and the batch's own neighbour graph smooths:
     their pairs are pulled along the graph's edges and pushed elsewhere, as much as the guesses agree, and every
@@ -101,7 +90,9 @@ class CdmlmrObjective:
         rows: each modality's training rows.
         targets: the labelled documents' class probabilities; one-hot where labels are certain.
         options: margins, weights and switches.
-        paired: whether unlabelled rows of a batch stand beside their partners, which then share one guess.
+        paired: whether unlabelled rows of a batch are drawn as documents, whose rows then share one guess.
+        pairs: the modalities that occur together, two at a time: over these the losses between modalities are summed.
+            None for all.
     """
 
     def __init__(
@@ -112,9 +103,12 @@ class CdmlmrObjective:
         options: CdmlmrOptions,
         *,
         paired: bool = False,
+        pairs: Sequence[Pair] | None = None,
     ) -> None:
         self.module = net
         self.rows = dict(rows)
+        self.pairs = list(combinations(self.rows, 2) if pairs is None else pairs)
+        self.complete = all(each.labelled_rows is None and each.unlabelled_rows is None for each in rows.values())
         self.targets = targets
         self.options = options
         self.paired = paired
@@ -132,34 +126,44 @@ class CdmlmrObjective:
 
     def losses(self, rows: MixedBatch, step: int, random: torch.Generator) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of one batch, summed over members, and its parts averaged over them."""
-        inputs, targets = self._inputs(rows, random)
+        inputs, batch = self._inputs(rows, random)
         encoded = self.encode(inputs)
         outputs = {m: {name: part.transpose(0, 1) for name, part in parts.items()} for m, parts in encoded.items()}
-        known = len(targets)
         pool = any(len(numbers) for numbers in rows.unlabelled.values())
         weight = self._unlabelled_weight(step) if pool else 0.0
         watched = step % MONITOR_EVERY == 0
-        graph = shared_graph(outputs, self.options.neighbours) if weight > 0 or watched else None
-        labels = dict.fromkeys(outputs, targets)
+        pairs = [(a, b) for a, b in self.pairs if len(batch[a].documents) and len(batch[b].documents)]
+        graphs: dict[Pair, Tensor] = {}
+        if weight > 0 or watched:
+            graphs = {(a, b): shared_graph(outputs[a], outputs[b], self.options.neighbours) for a, b in pairs}
+        labels = {name: each.targets for name, each in batch.items()}
         if pool:
-            labels = guessed_labels(outputs, targets, graph, paired=self.paired)
-        parts = {"softmax": self._softmax(outputs, labels, known, weight)}
-        parts["reconstruction"] = RECONSTRUCTION_WEIGHT * self._reconstruction(outputs, known, weight)
+            numbers = {name: each.documents[each.known :] - len(rows.labelled) for name, each in batch.items()}
+            labels = guessed_labels(outputs, labels, graphs, documents=numbers if self.paired else None)
+        parts = {"softmax": self._softmax(outputs, labels, batch, weight)}
+        parts["reconstruction"] = RECONSTRUCTION_WEIGHT * self._reconstruction(outputs, batch, weight)
         figures: dict[str, Tensor] = {}
         branches = self.module.shape.branches
+        pairs = [(a, b) for a, b in pairs if batch[a].known and batch[b].known]
         if "contrastive" in branches:
-            parts["contrastive"] = self._contrastive(outputs, labels, known, graph, weight)
+            terms = [self._contrastive(outputs, labels, batch, pair, graphs.get(pair), weight) for pair in pairs]
+            parts["contrastive"] = self._summed(terms)
         for branch in ("quadruplet", "triplet"):
             if branch in branches:
-                parts[branch], terms = self._ranking(outputs, branch, targets, random)
-                figures[f"active_{branch}s"] = active_share(terms)
+                ranked = [self._ranking(outputs, branch, batch, pair, random) for pair in pairs]
+                parts[branch] = self._summed([loss for loss, _ in ranked])
+                figures[f"active_{branch}s"] = active_share(torch.cat([terms.flatten() for _, terms in ranked]))
         if watched and branches:
-            figures |= _watched(outputs, branches[0], targets, graph)
+            figures |= _watched(outputs, branches[0], batch, graphs, pairs)
         totals = {name: part.sum() for name, part in parts.items()}
         total = torch.stack(list(totals.values())).sum()
         members = self.module.shape.members
         reported = {"loss": total.detach() / members}
         return total, reported | {name: part.detach() / members for name, part in totals.items()} | figures
+
+    def _summed(self, terms: Sequence[Tensor]) -> Tensor:
+        """The sum over pairs of modalities of every member's loss; zero where a batch has none of them."""
+        return torch.stack(list(terms)).sum(0) if terms else self.targets.new_zeros(self.module.shape.members)
 
     def _encode(self, inputs: dict[str, Tensor]) -> Outputs:
         """Encode rows of every modality; rows come first in all that is returned, members second."""
@@ -177,88 +181,92 @@ class CdmlmrObjective:
             outputs[name] = {key: part.transpose(0, 1).to(features.dtype) for key, part in encoded.items()}
         return outputs
 
-    def _inputs(self, rows: MixedBatch, random: torch.Generator) -> tuple[dict[str, Tensor], Tensor]:
-        """The batch's rows after mixup and dropout, and the labelled rows' blended targets."""
-        targets, inputs = self.targets[rows.labelled], dict[str, Tensor]()
-        share, partner = 1.0, None
-        if self.options.mixup > 0 and len(targets) > 1:
-            partner = torch.randperm(len(targets), generator=random, device=targets.device)
-            share = mixup_share(self.options.mixup, random)
-            targets = targets.lerp(targets[partner], 1.0 - share)
-
-        def blended(known: Tensor, unknown: Tensor) -> Tensor:
-            known = known if partner is None else known.lerp(known[partner], 1.0 - share)
-            return torch.cat([known, unknown]) if len(unknown) else known
-
-        shape = self.module.shape
-        for name, source in self.rows.items():
-            numbers = rows.unlabelled.get(name, rows.labelled[:0])
-            features = blended(source.labelled[rows.labelled], source.unlabelled[numbers])
-            inputs[name] = features * _kept(features.shape, self.options.input_dropout, features, random)
-            if source.visible is not None:
-                visible = blended(source.visible[0][rows.labelled], source.visible[1][numbers])
-                inputs[f"{name} visible"] = visible * _kept(visible.shape, self.options.input_dropout, visible, random)
-            if self.options.dropout > 0:
-                sizes = (len(features), 3, shape.members, shape.width)
-                inputs[f"{name} kept"] = _kept(sizes, self.options.dropout, features, random)
-        return inputs, targets
+    def _inputs(self, rows: MixedBatch, random: torch.Generator) -> tuple[dict[str, Tensor], Batch]:
+        """What the network reads of a batch, and what is known of its rows."""
+        options, shape = self.options, self.module.shape
+        noise = Noise(options.mixup, options.input_dropout, options.dropout, (shape.members, shape.width))
+        return batch_inputs(self.rows, self.targets, rows, noise, random, paired=self.paired)
 
     def _unlabelled_weight(self, step: int) -> float:
         return self.options.unlabelled_weight * min(1.0, step / max(1, self.options.ramp_steps))
 
-    def _softmax(self, outputs: Outputs, labels: Mapping[str, Tensor], known: int, weight: float) -> Tensor:
+    def _softmax(self, outputs: Outputs, labels: Mapping[str, Tensor], batch: Batch, weight: float) -> Tensor:
         """The softmax losses of every head, those of one modality in one go."""
         losses = []
         for name, parts in outputs.items():
+            known = batch[name].known
             logits = torch.stack([part for key, part in parts.items() if key.endswith(" classes")])
-            losses.append(soft_cross_entropy(logits[:, :, :known], labels[name][:known]).sum(0))
+            if known:
+                losses.append(soft_cross_entropy(logits[:, :, :known], labels[name][:known]).sum(0))
             guesses = labels[name][known:]
             if weight > 0 and len(guesses):
                 certain = soft_cross_entropy(logits[:, :, known:], guesses, guesses.amax(1))
                 losses.append(weight * certain.sum(0))
         return torch.stack(losses).sum(0)
 
-    def _reconstruction(self, outputs: Outputs, known: int, weight: float) -> Tensor:
-        """How far every S is from telling the nets' embeddings of the same documents, its own and the partner's.
+    def _reconstruction(self, outputs: Outputs, batch: Batch, weight: float) -> Tensor:
+        """How far every S is from telling the nets' embeddings of the same documents, its own and the partners'.
 
-        Unlabelled rows have their own embedding to tell, and their partner's only where they stand beside it.
+        Unlabelled rows have their own embedding to tell, and a partner's only where they stand beside it.
         """
         errors = []
         for name, parts in outputs.items():
             for other, target in outputs.items():
-                rows = None if weight > 0 and (other == name or self.paired) else known
-                told = parts[f"to {other}"][:, :rows] - target["hidden"][:, :rows].detach()
-                errors.append(told.square().mean((1, 2)))
+                whole = weight > 0 and (other == name or self.paired)
+                told, hidden = parts[f"to {other}"], target["hidden"].detach()
+                if other == name or self.complete:
+                    rows = None if whole else batch[name].known
+                    told, hidden = told[:, :rows], hidden[:, :rows]
+                else:
+                    mine, theirs = batch[name].same_documents(batch[other], labelled=not whole)
+                    told, hidden = told[:, mine], hidden[:, theirs]
+                if told.shape[1]:
+                    errors.append((told - hidden).square().mean((1, 2)))
         return torch.stack(errors).sum(0)
 
     def _contrastive(
-        self, outputs: Outputs, labels: Mapping[str, Tensor], known: int, graph: Tensor | None, weight: float
+        self,
+        outputs: Outputs,
+        labels: Mapping[str, Tensor],
+        batch: Batch,
+        pair: Pair,
+        graph: Tensor | None,
+        weight: float,
     ) -> Tensor:
-        first, second = (parts["contrastive"] for parts in outputs.values())
-        one, other = labels.values()
+        first, second = (outputs[name]["contrastive"] for name in pair)
+        one, other = (labels[name] for name in pair)
+        known, known_other = (batch[name].known for name in pair)
         if weight == 0:
-            first, second, one, other = first[:, :known], second[:, :known], one[:known], other[:known]
+            first, second, one, other = first[:, :known], second[:, :known_other], one[:known], other[:known_other]
         similar = one @ other.t()
         pull, push = similar, 1.0 - similar
         if weight > 0 and graph is not None:
             guessed = torch.ones_like(graph)
-            guessed[:known, :known] = False
+            guessed[:known, :known_other] = False
             pull = torch.where(guessed, weight * pull * graph, pull)
             push = torch.where(guessed, weight * push * ~graph, push)
         squared = unit_squared_distances(first, second)
         return soft_contrastive_loss(squared, pull, push, self.options.contrastive_margin)
 
-    def _ranking(self, outputs: Outputs, branch: str, targets: Tensor, random: torch.Generator) -> list[Tensor]:
-        """Return the quadruplet or triplet loss of labelled rows, and its terms."""
-        squared = unit_squared_distances(*(parts[branch][:, : len(targets)] for parts in outputs.values()))
-        same = pairs_of_one_class(targets, several=self.several)
+    def _ranking(
+        self, outputs: Outputs, branch: str, batch: Batch, pair: Pair, random: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return the quadruplet or triplet loss of labelled rows of two modalities, and its terms."""
+        first, second = (outputs[name][branch][:, : batch[name].known] for name in pair)
+        one, other = (batch[name].targets for name in pair)
         whole = branch == "quadruplet"
         margin = self.options.quadruplet_margin if whole else self.options.triplet_margin
         if self.options.quadruplet_negatives == "softmin":
+            squared = unit_squared_distances(first, second)
+            same = pairs_of_one_class(one, other, several=self.several)
             softmin = softmin_quadruplet_terms if whole else softmin_triplet_terms
             terms = softmin(squared, same, ~same, margin)
-            return [terms.sum((1, 2)) / same.sum().clamp_min(1), terms[:, same]]
-        drawn: Quadruplets = sample_quadruplets(targets.argmax(1), RANDOM_QUADRUPLETS, random)
+            return terms.sum((1, 2)) / same.sum().clamp_min(1), terms[:, same]
+        if not self.complete:  # quadruplets are drawn among documents
+            mine, theirs = batch[pair[0]].same_documents(batch[pair[1]], labelled=True)
+            first, second, one = first[:, mine], second[:, theirs], one[mine]
+        squared = unit_squared_distances(first, second)
+        drawn: Quadruplets = sample_quadruplets(one.argmax(1), RANDOM_QUADRUPLETS, random)
         together = squared[:, drawn.first_positive, drawn.second_positive]
         from_first = squared[:, drawn.first_positive, drawn.second_negative]
         from_second = squared[:, drawn.first_negative, drawn.second_positive]
@@ -266,27 +274,26 @@ class CdmlmrObjective:
             terms = (2.0 * together - (from_first + from_second) + margin).clamp_min(0.0)
         else:
             terms = (together - from_first + margin).clamp_min(0.0) + (together - from_second + margin).clamp_min(0.0)
-        return [terms.sum(1) / max(1, terms.shape[1]), terms]
+        return terms.sum(1) / max(1, terms.shape[1]), terms
 
 
-def _watched(outputs: Outputs, branch: str, targets: Tensor, graph: Tensor | None) -> dict[str, Tensor]:
-    """Mean distances of labelled pairs, the graph's purity, and how far embeddings are from being all alike."""
-    known, classes = len(targets), targets.argmax(1)
-    first, second = (parts[branch].detach()[:, :known] for parts in outputs.values())
-    distance = unit_squared_distances(first, second).sqrt().mean(0)
-    same = classes.unsqueeze(1) == classes.unsqueeze(0)
-    spread = torch.stack([output_spread(parts[branch].flatten(0, 1)) for parts in outputs.values()]).min()
-    figures = {
-        "similar_distance": distance[same].mean(),
-        "dissimilar_distance": distance[~same].mean(),
-        "spread": spread,
-    }
-    return figures if graph is None else figures | {"edge_purity": edge_purity(graph, classes)}
+def _watched(
+    outputs: Outputs, branch: str, batch: Batch, graphs: Mapping[Pair, Tensor], pairs: Sequence[Pair]
+) -> dict[str, Tensor]:
+    """Mean distances of labelled pairs, the graphs' purity, and how far embeddings are from being all alike.
 
-
-def _kept(shape: torch.Size | tuple[int, ...], share: float, like: Tensor, random: torch.Generator) -> Tensor:
-    """What units are multiplied by when a share of them is dropped and the others make up for it."""
-    if share == 0:
-        return like.new_ones(1)
-    drawn = torch.rand(shape, generator=random, dtype=like.dtype, device=like.device)
-    return (drawn >= share).to(like.dtype).mul_(1.0 / (1.0 - share))
+    Means are over the pairs of modalities in which there is something to see.
+    """
+    seen: dict[str, list[Tensor]] = {"similar_distance": [], "dissimilar_distance": [], "edge_purity": []}
+    for a, b in pairs:
+        first, second = (outputs[name][branch].detach()[:, : batch[name].known] for name in (a, b))
+        classes, others = (batch[name].targets.argmax(1) for name in (a, b))
+        distance = unit_squared_distances(first, second).sqrt().mean(0)
+        same = classes.unsqueeze(1) == others.unsqueeze(0)
+        seen["similar_distance"].append(distance[same].mean())
+        seen["dissimilar_distance"].append(distance[~same].mean())
+        if (a, b) in graphs:
+            seen["edge_purity"].append(edge_purity(graphs[a, b], classes, others))
+    spread = [output_spread(parts[branch].flatten(0, 1)) for parts in outputs.values() if parts[branch].shape[1]]
+    figures = {name: torch.stack(values).nanmean() for name, values in seen.items() if values}
+    return figures | {"spread": torch.stack(spread).min()}

@@ -157,13 +157,21 @@ def have_several_classes(targets: Tensor) -> bool:
     return bool(((targets == highest) & (highest > 0)).sum(1).gt(1).any())
 
 
-def pairs_of_one_class(targets: Tensor, *, several: bool) -> Tensor:
-    """Return which rows share their most probable class, or one of their classes where rows have several."""
+def pairs_of_one_class(targets: Tensor, others: Tensor | None = None, *, several: bool) -> Tensor:
+    """Return which rows share their most probable class, or one of their classes where rows have several.
+
+    Args:
+        targets: class probabilities of rows.
+        others: of the rows to compare them with; None for the same.
+        several: whether rows have several classes.
+    """
+    others = targets if others is None else others
     if not several:
-        classes = targets.argmax(1)
-        return classes.unsqueeze(1) == classes.unsqueeze(0)
-    carried = (targets > 0.5 * targets.amax(1, keepdim=True)).to(targets.dtype)
-    return carried @ carried.t() > 0
+        return targets.argmax(1).unsqueeze(1) == others.argmax(1).unsqueeze(0)
+    carried, carried_by_others = (
+        (each > 0.5 * each.amax(1, keepdim=True)).to(each.dtype) for each in (targets, others)
+    )
+    return carried @ carried_by_others.t() > 0
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:

@@ -1,5 +1,6 @@
 """Which cross-modal pairs of a batch count as similar: the neighbour graph, balanced pairs, quadruplets."""
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import torch
@@ -57,7 +58,7 @@ def neighbour_graph(distances: Tensor, neighbours: int, eligible: Tensor | None 
     return near & eligible
 
 
-def edge_purity(graph: Tensor, labels: Tensor) -> Tensor:
+def edge_purity(graph: Tensor, labels: Tensor, others: Tensor | None = None) -> Tensor:
     """Return the share of edges between labelled items that join equal classes; NaN without such edges.
 
     The purity of a graph of all pairs is the chance level: near it, the graph says nothing about classes. Compare a
@@ -66,9 +67,11 @@ def edge_purity(graph: Tensor, labels: Tensor) -> Tensor:
     Args:
         graph: A over the batch.
         labels: classes of the labelled items, which are the first of both modalities.
+        others: those of the second modality, where they are not the same items.
     """
-    edges = graph[: len(labels), : len(labels)]
-    same = labels.unsqueeze(1) == labels.unsqueeze(0)
+    others = labels if others is None else others
+    edges = graph[: len(labels), : len(others)]
+    same = labels.unsqueeze(1) == others.unsqueeze(0)
     return (edges & same).sum() / edges.sum()
 
 
@@ -77,39 +80,70 @@ Outputs = dict[str, dict[str, Tensor]]
 
 
 @torch.no_grad()
-def shared_graph(outputs: Outputs, neighbours: int) -> Tensor:
-    """Return which rows of the two modalities are neighbours in S, all members' embeddings side by side."""
-    first, second = (parts["shared"].transpose(0, 1).flatten(1) for parts in outputs.values())
-    return neighbour_graph(graph_distances(first, second, "cosine"), neighbours)
+def shared_graph(first: Mapping[str, Tensor], second: Mapping[str, Tensor], neighbours: int) -> Tensor:
+    """Return which rows of two modalities are neighbours in S, all members' embeddings side by side.
+
+    Args:
+        first: what the network gives for the rows of one modality.
+        second: for those of another.
+        neighbours: k.
+    """
+    one, other = (parts["shared"].transpose(0, 1).flatten(1) for parts in (first, second))
+    return neighbour_graph(graph_distances(one, other, "cosine"), neighbours)
 
 
 @torch.no_grad()
-def guessed_labels(outputs: Outputs, targets: Tensor, graph: Tensor | None, *, paired: bool) -> dict[str, Tensor]:
+def guessed_labels(
+    outputs: Outputs,
+    targets: Mapping[str, Tensor],
+    graphs: Mapping[tuple[str, str], Tensor],
+    *,
+    documents: Mapping[str, Tensor] | None = None,
+) -> dict[str, Tensor]:
     """Return every row's class probabilities, by modality: given ones first, then guesses.
 
-    A guess is the mean over members and softmax layers. With a graph it is averaged with what the row's neighbours in
-    the other modality say, and sharpened.
+    A guess is the mean over members and softmax layers. Rows of one document multiply theirs. With graphs a guess is
+    averaged with what the row's neighbours in the other modalities say, on average over these, and sharpened.
 
     Args:
         outputs: of the network; rows with given labels come first.
         targets: the given probabilities.
-        graph: which rows are neighbours; None leaves the guesses as they are.
-        paired: whether guessed rows stand beside their partners, which then share one guess.
+        graphs: which rows of two modalities are neighbours; without any the guesses stay as they are.
+        documents: for each modality the number of every guessed row's document, where that is known; its rows then
+            share one guess.
     """
-    known = len(targets)
     labels = {}
     for name, parts in outputs.items():
         heads = [part.softmax(-1).mean(0) for key, part in parts.items() if key.endswith(" classes")]
-        labels[name] = torch.cat([targets, torch.stack(heads).mean(0)[known:]])
-    first, second = labels
-    if paired:
-        together = _normalised(labels[first][known:] * labels[second][known:] + 1e-6)
-        labels = {name: torch.cat([targets, together]) for name in labels}
-    if graph is None:
+        labels[name] = torch.cat([targets[name], torch.stack(heads).mean(0)[len(targets[name]) :]])
+    if documents is not None:
+        labels = _shared_guesses(labels, targets, documents)
+    if not graphs:
         return labels
-    edges = graph.to(targets.dtype)
-    votes = {first: _normalised(edges @ labels[second]), second: _normalised(edges.t() @ labels[first])}
-    return {name: torch.cat([targets, _sharpened(0.5 * (own + votes[name])[known:])]) for name, own in labels.items()}
+    votes: dict[str, list[Tensor]] = {name: [] for name in outputs}
+    for (first, second), graph in graphs.items():
+        edges = graph.to(labels[first].dtype)
+        votes[first].append(_normalised(edges @ labels[second]))
+        votes[second].append(_normalised(edges.t() @ labels[first]))
+    smoothed = dict(labels)
+    for name, own in labels.items():
+        if votes[name]:
+            mean = 0.5 * (own + torch.stack(votes[name]).mean(0))
+            smoothed[name] = torch.cat([targets[name], _sharpened(mean[len(targets[name]) :])])
+    return smoothed
+
+
+def _shared_guesses(
+    labels: Mapping[str, Tensor], targets: Mapping[str, Tensor], documents: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """The same labels, with one guess for all rows of a document: the product of theirs."""
+    count = max((int(numbers.max()) + 1 for numbers in documents.values() if len(numbers)), default=0)
+    some = next(iter(labels.values()))
+    together = some.new_ones(count, some.shape[1])
+    for name, numbers in documents.items():
+        together[numbers] *= labels[name][len(targets[name]) :]
+    together = _normalised(together + 1e-6)
+    return {name: torch.cat([targets[name], together[documents[name]]]) for name in labels}
 
 
 def _normalised(rows: Tensor) -> Tensor:

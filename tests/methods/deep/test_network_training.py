@@ -11,9 +11,10 @@ from diptych._core.state import pack
 from diptych.data import Protocol, training_data
 from diptych.methods import create
 from diptych.methods.deep import cdmlmr
-from diptych.methods.deep.deep_method import StageContext, documents
+from diptych.methods.deep.deep_method import StageContext
 from diptych.methods.deep.network_training import train_network
 from diptych.methods.deep.profile import FAST, profile
+from diptych.methods.training_inputs import documents
 from diptych.nets.cdmlmr_objective import CdmlmrOptions
 from diptych.training import StageCache
 
@@ -107,12 +108,12 @@ def test_what_decides_the_network_decides_its_key(counts_dataset, keys, cache, c
 def test_known_pairs_make_another_network_of_the_same_rows(counts_dataset, cache):
     protocol = Protocol(unlabelled="train", labels_per_class=3, use_pairs=True)
     place = replace(context(counts_dataset, protocol), cache=StageCache(cache))
-    source = documents(place, with_pool=True)
+    source = documents(place.data, with_pool=True)
     assert source.paired
     sizes, switches = replace(FAST, steps=2, width=8), {"branches": ("contrastive",)}
     keys = {
         train_network(place, each, sizes, switches, CdmlmrOptions(), with_dbn=False).key
-        for each in (source, replace(source, paired=False))
+        for each in (source, replace(source, pool_items=None))
     }
     assert len(keys) == 2
 
@@ -136,7 +137,7 @@ def context(dataset, protocol=TRANSDUCTIVE):
 
 
 def test_documents_are_labelled_items_with_every_modality(gaps_dataset):
-    source = documents(context(gaps_dataset), with_pool=True)
+    source = documents(context(gaps_dataset).data, with_pool=True)
     train = gaps_dataset.split("train").having("image", "text").labelled()
     np.testing.assert_array_equal(source.labelled.index, train.index)
     np.testing.assert_array_equal(source.targets.argmax(axis=1), train.labels.codes)
@@ -145,13 +146,13 @@ def test_documents_are_labelled_items_with_every_modality(gaps_dataset):
         name: len(gaps_dataset.split("test").having(name)) for name in ("image", "text")
     }
     assert not source.paired
-    assert documents(context(gaps_dataset), with_pool=False).pool == {}
-    assert documents(context(gaps_dataset, Protocol()), with_pool=True).pool == {}
+    assert documents(context(gaps_dataset).data, with_pool=False).pool == {}
+    assert documents(context(gaps_dataset, Protocol()).data, with_pool=True).pool == {}
 
 
 def test_soft_labels_stand_beside_their_documents(gaps_dataset):
     data = training_data(gaps_dataset)
     soft = np.random.default_rng(0).dirichlet(np.ones(6), size=len(data.train)).astype(np.float32)
-    source = documents(replace(context(gaps_dataset), data=replace(data, soft_labels=soft)), with_pool=True)
+    source = documents(replace(data, soft_labels=soft), with_pool=True)
     for row, number in zip(source.targets, source.labelled.index, strict=True):
         np.testing.assert_array_equal(row, soft[data.train.index.tolist().index(number)])

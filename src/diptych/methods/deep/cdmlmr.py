@@ -10,12 +10,13 @@ from diptych.data import Protocol, TrainingData
 from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
 from diptych.methods.deep.class_space import branch_space, probability_space
 from diptych.methods.deep.cmdn import BaseNetwork
-from diptych.methods.deep.deep_method import DeepMethod, Documents, StageContext, documents, monitoring
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, monitoring
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.network_training import RATE, frozen_towers, train_network
 from diptych.methods.deep.profile import FAST, Sizes, sizes_for
 from diptych.methods.fit_stages import WholeFit
 from diptych.methods.linear.partner_space import PartnerScorer, add_partner_space, fit_partner_embedders
+from diptych.methods.training_inputs import Documents, documents
 from diptych.nets.cdmlmr import Branch
 from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
 
@@ -35,12 +36,15 @@ _ALWAYS_HAD = ("losses", "profile", "seed", "device", "cache")
 
 
 class CDMLMR(DeepMethod):
-    """One network for both modalities under a contrastive and a quadruplet loss, with softmax losses as regularisers.
+    """One network for all modalities under a contrastive and a quadruplet loss, with softmax losses as regularisers.
 
     DBN-started towers, supervised nets, shared embeddings S, pathways and a branch for each loss are one module and
     train together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction. Retrieved are
     class probabilities, as embeddings whose cosine is the probability that two items share a class; beside them stands
     a partner space, by which an item's own partner is found (see `purposes`). Without labels that is all there is.
+
+    Of more than two modalities each has a tower, and losses between modalities are summed over those that occur
+    together, two at a time. An item counts for the modalities it has, if these are two or more.
 
     Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. `profile="paper"`
     trains stage by stage as published (`StagedCDMLMR`). What differs otherwise is a switch each, with its reason and
@@ -81,6 +85,7 @@ class CDMLMR(DeepMethod):
     works_without_labels: ClassVar[bool] = True
     uses_unlabelled: ClassVar[bool] = True
     takes_several_labels: ClassVar[bool] = True
+    max_modalities: ClassVar[int | None] = None
     citation: ClassVar[str] = StagedCDMLMR.citation
 
     def __init__(
@@ -143,6 +148,9 @@ class CDMLMR(DeepMethod):
         kept = {name: value for name, value in params.items() if name not in staged or name in _ALWAYS_HAD}
         return kept, {name: value for name, value in params.items() if name not in kept}
 
+    def _most_modalities(self) -> int | None:
+        return StagedCDMLMR.max_modalities if self.profile == "paper" else self.max_modalities
+
     def _check(self) -> None:
         if self.losses not in _BRANCHES:
             raise ConfigError(f"losses is {self.losses!r}; choose one of {', '.join(_BRANCHES)}.")
@@ -180,7 +188,7 @@ class CDMLMR(DeepMethod):
             return self._train_without_labels(context)
         if self.profile == "paper":
             return self._train_in_stages(context)
-        source = documents(context, with_pool=self._reads_pool)
+        source = documents(context.data, with_pool=self._reads_pool)
         sizes = self._sizes(source)
         trained = train_network(
             context,

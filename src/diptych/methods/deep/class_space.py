@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diptych._core.arrays import Features, Floats, Singles
-from diptych.methods.deep.deep_method import Documents, StageContext
+from diptych.methods.deep.deep_method import StageContext
 from diptych.methods.deep.layers import run_chain
 from diptych.methods.deep.regression_member import FEWEST_HELD_OUT, RegressionChoice, fit_regression_member
 from diptych.methods.deep.towers import (
@@ -20,6 +20,7 @@ from diptych.methods.deep.towers import (
     tempered,
 )
 from diptych.methods.selection import Search, Validation
+from diptych.methods.training_inputs import Documents
 
 REGRESSION_WEIGHTS = (0.5, 0.25, 0.75, 0.0, 1.0)
 """Shares of the regression that validation chooses from; the first is taken where there is none."""
@@ -55,8 +56,7 @@ class ClassSpace:
 def branch_space(source: Documents, towers: Mapping[str, Tower]) -> ClassSpace:
     """The branches' outputs as embeddings, less their mean over the training items."""
     embedders: dict[str, ClassEmbedder] = {
-        name: BranchEmbedder(tower, tower.embeddings(source.labelled.features(name)).mean(axis=0))
-        for name, tower in towers.items()
+        name: BranchEmbedder(tower, tower.embeddings(source.of(name)[0]).mean(axis=0)) for name, tower in towers.items()
     }
     return ClassSpace(embedders, (), 0.0, Search())
 
@@ -91,7 +91,8 @@ def probability_space(
             for weight in shares:
                 mixed = {name: _mixed(guess, regressed.get(name), weight) for name, guess in guessed.items()}
                 search.add({"heads": trial, "regression_weight": weight}, validation.score(mixed, "dot"))
-        first = search.nearly_best(TOLERANCE / np.sqrt(min(len(labels) for labels in validation.labels.values())))[0]
+        fewest = min(len(validation.labels[name]) for name, _ in validation.directions)
+        first = search.nearly_best(TOLERANCE / np.sqrt(fewest))[0]
         heads, share = first["heads"], first["regression_weight"]
     embedders = {
         name: ClassProbabilityEmbedder(
@@ -133,9 +134,10 @@ def _regressions(
 ) -> dict[str, tuple[Regression, RegressionChoice]]:
     members = {}
     for done, (name, tower) in enumerate(towers.items(), start=1):
-        rows = _features(tower, source.labelled.features(name))
+        known, targets = source.of(name)
         held_out = _held_out(context, tower, name) if validation is not None else None
-        members[name] = fit_regression_member(rows, source.targets, held_out, context.seed, with_kernel=with_kernel)
+        rows = _features(tower, known)
+        members[name] = fit_regression_member(rows, targets, held_out, context.seed, with_kernel=with_kernel)
         context.progress("regression", done, len(towers))
     return members
 

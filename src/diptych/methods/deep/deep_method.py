@@ -130,42 +130,6 @@ class StageContext:
         return trained
 
 
-@dataclass(frozen=True)
-class Documents:
-    """What the network learns from.
-
-    Attributes:
-        labelled: the training items that have every modality and a label.
-        targets: their class probabilities: one-hot for a label that is certain, equal parts of one for several.
-        pool: unlabelled rows of each modality; empty where the protocol has none.
-        paired: whether row p of every pool is of one document.
-    """
-
-    labelled: Partition
-    targets: Singles
-    pool: Mapping[str, Features]
-    paired: bool
-
-
-def documents(context: StageContext, *, with_pool: bool) -> Documents:
-    """Take what the protocol lets through."""
-    data = context.data
-    pairs = data.train.having(*data.modalities)
-    labelled = pairs.labelled()
-    if data.soft_labels is not None:
-        chosen = np.isin(data.train.index, labelled.index)
-        targets = np.asarray(data.soft_labels[chosen], dtype=np.float32)
-    else:
-        targets = labelled.labels.shares.astype(np.float32)
-    paired = with_pool and data.unlabelled_pairs is not None and len(data.unlabelled_pairs) > 0
-    pool: dict[str, Features] = {}
-    if paired and data.unlabelled_pairs is not None:
-        pool = {name: data.unlabelled_pairs.features(name) for name in data.modalities}
-    elif with_pool:
-        pool = {name: rows for name, rows in data.pools.items() if rows.shape[0]}
-    return Documents(labelled, targets, pool if len(pool) == len(data.modalities) else {}, paired)
-
-
 def frozen(tensor: torch.Tensor) -> Singles:
     """A trained tensor as a NumPy array of its own."""
     return np.array(tensor.detach().cpu().numpy(), dtype=np.float32)
@@ -283,6 +247,11 @@ def _check_labels(data: TrainingData, pairs: Partition, *, several: bool) -> Non
     """Refuse what a supervised stage would refuse later, after hours of unsupervised ones."""
     if not len(pairs.labelled()):
         raise FitError("no training pair has a label, and this method learns from labelled pairs.")
+    for name in data.modalities:
+        if not pairs.labelled().has(name).any():
+            raise FitError(
+                f"no labelled training item has '{name}' beside another modality; label some, or leave it out."
+            )
     for part in (data.train, data.validation):
         if part is not None and not (several or part.labels.is_single):
             raise FitError(

@@ -1,20 +1,22 @@
 """Train CDMLMR's network, machines first and then everything together, and freeze it into towers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import torch
 
-from diptych._core.arrays import Singles
+from diptych._core.arrays import Integers, Singles
 from diptych.methods.deep.dbn import EmbeddedModality, train_dbn
-from diptych.methods.deep.deep_method import Documents, StageContext, frozen, labels_key
+from diptych.methods.deep.deep_method import StageContext, frozen, labels_key
 from diptych.methods.deep.layers import Chain, Columns, CountLayer, DenseLayer
 from diptych.methods.deep.profile import Sizes
 from diptych.methods.deep.tower_inputs import ModalityInputs
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.selection import Validation
+from diptych.methods.training_inputs import Documents, row_numbers
 from diptych.nets.cdmlmr import BRANCH_GAIN, SHARED_GAIN, CdmlmrNetwork, DeepBelief, NetworkShape
 from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions
 from diptych.nets.dense import MemberLinear
@@ -82,11 +84,15 @@ def train_network(
     )
     net = CdmlmrNetwork(shape, {name: _deep_belief(dbn) for name, dbn in dbns.items()}, context.random("network"))
     rows = {name: inputs[name].tower_rows(context, source, name) for name in names}
-    objective = CdmlmrObjective(net, rows, context.tensor(source.targets), options, paired=source.paired)
+    train = context.data.train
+    together = [(a, b) for a, b in combinations(names, 2) if (train.has(a) & train.has(b)).any()]
+    objective = CdmlmrObjective(
+        net, rows, context.tensor(source.targets), options, paired=source.paired, pairs=together
+    )
     scorer = _Scorer.of(context, net, inputs)
     batches = MixedBatches(
         len(source.targets),
-        {name: rows.shape[0] for name, rows in source.pool.items()},
+        source.pool_sizes,
         sizes.batch_size,
         context.seed,
         labelled_share=_labelled_share(source),
@@ -97,8 +103,9 @@ def train_network(
         objective,
         _settings(context, sizes, rate),
         inputs={
-            **{f"labelled {name}": source.labelled.features(name) for name in names},
-            **{f"scaled {name}": inputs[name].features(source.labelled.features(name)) for name in names},
+            **{f"labelled {name}": source.of(name)[0] for name in names},
+            **{f"scaled {name}": inputs[name].features(source.of(name)[0]) for name in names},
+            **_missing(source, names),
             **{f"pool {name}": rows for name, rows in source.pool.items()},
             "targets": source.targets,
             **(scorer.inputs if scorer is not None else {}),
@@ -177,8 +184,15 @@ def _settings(context: StageContext, sizes: Sizes, rate: float) -> LoopSettings:
     )
 
 
+def _missing(source: Documents, names: Sequence[str]) -> dict[str, Integers]:
+    """Which items have which modality, for the stage's key; nothing where all have all."""
+    parts = {"labelled": source.labelled} | ({} if source.pool_items is None else {"pool": source.pool_items})
+    found = {f"{which} rows {m}": row_numbers(part, m) for which, part in parts.items() for m in names}
+    return {name: numbers for name, numbers in found.items() if numbers is not None}
+
+
 def _labelled_share(source: Documents) -> float | None:
-    pool = max((rows.shape[0] for rows in source.pool.values()), default=0)
+    pool = max(source.pool_sizes.values(), default=0)
     return max(LEAST_LABELLED_SHARE, len(source.targets) / (len(source.targets) + pool)) if pool else None
 
 

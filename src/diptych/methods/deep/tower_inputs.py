@@ -12,11 +12,12 @@ from diptych.data import KindBlock
 from diptych.data.modality import BlockKind
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.dbn import CLIP
-from diptych.methods.deep.deep_method import Documents, StageContext
+from diptych.methods.deep.deep_method import StageContext
 from diptych.methods.deep.layers import Chain, Clip, EqualLength, counts_block, prepare_blocks, run_chain
 from diptych.methods.deep.profile import WIDE_COLUMNS
 from diptych.methods.deep.regression_member import held_out_loss
-from diptych.nets.cdmlmr_objective import TowerRows
+from diptych.methods.training_inputs import Documents, row_numbers
+from diptych.nets.cdmlmr_batch import TowerRows
 from diptych.nets.rows import RowSource, SparseRows
 
 WORDS = 100
@@ -62,12 +63,14 @@ class ModalityInputs:
 
     def tower_rows(self, context: StageContext, source: Documents, name: str) -> TowerRows:
         """The labelled rows, and the unlabelled ones after them, where training runs."""
-        known = source.labelled.features(name)
+        known, _ = source.of(name)
         unknown = source.pool[name] if name in source.pool else known[:0]
         parts = context.tensor(self.features(known)), context.tensor(self.features(unknown))
         visible = self.visible(known), self.visible(unknown)
         both = (visible[0], visible[1]) if visible[0] is not None and visible[1] is not None else None
-        return TowerRows(*parts, visible=both)
+        numbers = [None if part is None else row_numbers(part, name) for part in (source.labelled, source.pool_items)]
+        known_rows, pool_rows = (None if each is None else context.tensor(each) for each in numbers)
+        return TowerRows(*parts, both, known_rows, pool_rows)
 
 
 def _chain_by(dense_recipe: str) -> Callable[[Features, BlockKind], Chain]:
@@ -87,12 +90,12 @@ def _clearest(context: StageContext, source: Documents, name: str, chains: Seque
     """The way of scaling from which a regression tells the classes best: skewed features gain by a square root."""
     if len(chains) == 1:
         return chains[0]
-    rows = source.labelled.features(name)
+    rows, targets = source.of(name)
     held_out = context.data.validation.having(name).labelled() if context.data.validation is not None else None
     losses = []
     for chain in chains:
         scored = None
         if held_out is not None and len(held_out):
             scored = run_chain(chain, held_out.features(name)), held_out.labels.shares.astype(np.float32)
-        losses.append(held_out_loss(run_chain(chain, rows), source.targets, scored, context.seed))
+        losses.append(held_out_loss(run_chain(chain, rows), targets, scored, context.seed))
     return chains[int(np.argmin(losses))]

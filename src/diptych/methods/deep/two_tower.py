@@ -13,19 +13,12 @@ from diptych.data import Protocol, TrainingData
 from diptych.data.modality import BlockKind
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.dbn import CLIP
-from diptych.methods.deep.deep_method import (
-    DeepMethod,
-    Documents,
-    StageContext,
-    documents,
-    frozen,
-    labels_key,
-    monitoring,
-)
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen, labels_key, monitoring
 from diptych.methods.deep.layers import Chain, Clip, DenseLayer, prepare_blocks, run_chain
 from diptych.methods.deep.tower_inputs import COUNT_CLIP
 from diptych.methods.deep.towers import TwoTowerEmbedder, represented
 from diptych.methods.selection import Search, Validation
+from diptych.methods.training_inputs import Documents, documents
 from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import MixedBatches
 from diptych.nets.two_tower import TwoTowerNet, TwoTowerObjective, TwoTowerOptions
@@ -153,7 +146,7 @@ class TwoTower(DeepMethod):
 
     def _train(self, context: StageContext) -> dict[str, Chain]:
         names = context.data.modalities
-        source = documents(context, with_pool=self.contrast_weight > 0)
+        source = documents(context.data, with_pool=self.contrast_weight > 0)
         source = source if source.paired else replace(source, pool={})
         sizes = SIZES[self.profile]
         sizes = sizes if self.epochs is None else replace(sizes, epochs=self.epochs, least_steps=1)
