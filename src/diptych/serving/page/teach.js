@@ -61,14 +61,13 @@ export class View {
     }
   }
 
-  /** Questions that are still open stay where they are; new ones come in the places of those answered. */
+  /** Questions that are still open move up, new ones come after them. */
   async ask() {
     const { questions, classes } = await this.api.json(`/v1/teach/next?n=${QUESTIONS}`);
     this.classes = classes;
     const open = new Map(questions.map((one) => [one.item, one]));
-    const kept = this.cards.map((card) => (open.has(card.item) && card.reason ? open.get(card.item) : null));
-    const fresh = questions.filter((one) => !kept.some((card) => card?.item === one.item));
-    this.cards = kept.map((card) => card ?? fresh.shift()).concat(fresh).filter(Boolean).slice(0, QUESTIONS);
+    const kept = this.cards.filter((card) => card.reason && open.has(card.item));
+    this.cards = [...new Set([...kept.map((card) => card.item), ...open.keys()])].map((item) => open.get(item));
     this.title.textContent = t("teach.ask");
     this.says.textContent = this.cards.length ? t("teach.how") : t("teach.done");
     this.back.hidden = true;
@@ -159,11 +158,16 @@ export class View {
     event.preventDefault();
   }
 
+  /** Answers are taken one after another, however quickly they come. */
+  answer(said) {
+    this.queue = (this.queue ?? Promise.resolve()).then(() => this.answerNow(said));
+    return this.queue;
+  }
+
   /** Name what is selected, else the card that has the focus. */
-  async answer(said) {
+  async answerNow(said) {
     const items = this.chosen.size ? [...this.chosen] : this.cards[this.active] ? [this.cards[this.active].item] : [];
-    if (!items.length || this.busy) return;
-    this.busy = true;
+    if (!items.length) return;
     for (const card of this.list.children) if (items.includes(card.dataset.item)) card.classList.add("answered");
     try {
       const { before, status } = await this.api.send("PUT", "/v1/labels", { items, ...said });
@@ -172,13 +176,12 @@ export class View {
     } catch (error) {
       toast(error.message);
       this.render();
-    } finally {
-      this.busy = false;
     }
   }
 
   async after(status) {
     this.chosen.clear();
+    this.active = 0;
     await this.update(status);
     await (this.label === null ? this.ask() : this.check(this.label));
     this.app.views.explore?.then((view) => view.stale());
