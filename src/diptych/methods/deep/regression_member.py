@@ -23,7 +23,9 @@ FEWEST_HELD_OUT = 100
 """Held-out rows below which the penalty is chosen on a fifth of the training rows instead."""
 
 MOST_ROWS = 5_000
-MOST_TRIED_ROWS = 2_000
+MANY_ROWS = 4_000
+"""From so many training rows on a kernel seldom pays: it is tried on fewer rows, and has to be clearly better."""
+
 _STEPS = 30
 
 HeldOut = tuple[Singles, Singles] | None
@@ -50,7 +52,7 @@ def fit_regression_member(
     """Fit one modality's regression, its penalty and its kernel chosen by the log-loss of held-out rows.
 
     The log-loss and not retrieval decides, because what is wanted are probabilities that can be believed. Whether a
-    kernel is worth it is decided on at most `MOST_TRIED_ROWS` training rows, and the winner fitted on all.
+    kernel is worth it is decided on a part of the training rows, and the winner fitted on all.
 
     Args:
         rows: scaled features of the labelled training items.
@@ -90,14 +92,17 @@ def held_out_loss(rows: Singles, targets: Singles, held_out: HeldOut, seed: int)
 
 def _best_sharpness(learning: Rows, scoring: Rows, seed: int) -> float | None:
     """The kernel under which held-out rows' classes are most probable; None where no kernel beats the features."""
-    order = generator(seed, "kernel trials").permutation(len(learning[0]))[:MOST_TRIED_ROWS]
+    many = len(learning[0]) >= MANY_ROWS
+    most, landmarks, margin = (1_200, 400, 0.02) if many else (2_000, None, 0.0)
+    order = generator(seed, "kernel trials").permutation(len(learning[0]))[:most]
     rows, targets = learning[0][order], learning[1][order]
-    few = scoring[0][:MOST_TRIED_ROWS], scoring[1][:MOST_TRIED_ROWS]
+    few = scoring[0][:most], scoring[1][:most]
     losses: dict[float | None, float] = {}
     for sharpness in (None, *SHARPNESS):
-        kernel = None if sharpness is None else GaussianFeatures.of(rows.numpy(), sharpness, seed)
+        kernel = None if sharpness is None else GaussianFeatures.of(rows.numpy(), sharpness, seed, landmarks)
         heard = _mapped(few[0], kernel), few[1]
         losses[sharpness] = min(_loss(each, *heard) for each in _path(_mapped(rows, kernel), targets, TRIED_STRENGTHS))
+    losses[None] *= 1.0 - margin
     return min(losses, key=lambda sharpness: losses[sharpness])
 
 

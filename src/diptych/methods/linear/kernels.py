@@ -166,9 +166,9 @@ class GaussianFeatures:
     offset: Floats
 
     @classmethod
-    def of(cls, rows: Floats | Singles, sharpness: float, seed: int) -> "GaussianFeatures":
-        """Draw landmarks from training rows, and learn the axes from all of them."""
-        chosen = np.sort(generator(seed, "landmarks").permutation(len(rows))[:MOST_LANDMARKS])
+    def of(cls, rows: Floats | Singles, sharpness: float, seed: int, most: int | None = None) -> "GaussianFeatures":
+        """Draw landmarks from training rows, at most so many or `MOST_LANDMARKS`, and learn the axes from all rows."""
+        chosen = np.sort(generator(seed, "landmarks").permutation(len(rows))[: most or MOST_LANDMARKS])
         exact = rows.astype(np.float64)
         landmarks = exact[chosen]
         kernel = Kernel("rbf", sharpness / median_distance(landmarks[:MOST_COMPARED]) ** 2)
