@@ -180,6 +180,10 @@ def reproduce(
             "--data", metavar="FOLDER", help="The released files, or a dataset (for rsicd one under each part's name)."
         ),
     ] = None,
+    raw: Annotated[
+        Path | None,
+        typer.Option("--raw", metavar="FOLDER", help="Released images and texts, described as in the paper first."),
+    ] = None,
     seeds: Annotated[str, typer.Option("--seeds", metavar="0,1,2", help="Seeds, separated by commas.")] = _SEEDS,
     profile: Annotated[
         str, typer.Option("--profile", metavar="|".join(PROFILES), help="Width and training time of deep methods.")
@@ -204,6 +208,7 @@ def reproduce(
             study,
             out,
             data=data,
+            raw=raw,
             seeds=split_seeds(seeds),
             profile=profile,
             methods=names,

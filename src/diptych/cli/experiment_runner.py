@@ -33,6 +33,8 @@ class PlainDisplay(Callbacks):
         self._count, self._total = 0, 0
         self._last = 0.0
         self._left = TimeLeft()
+        self._estimates: list[float] = []
+        self._spent, self._expected = 0.0, 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -46,9 +48,17 @@ class PlainDisplay(Callbacks):
             self._last = time.monotonic()
             self._say(f"{escape(with_figures(stage, figures))} {done}/{total}")
 
+    def outlined(self, plan: str) -> None:
+        """Print the plan."""
+        self._say(f"{escape(plan)}.")
+
     def planned(self, runs: Sequence[Run]) -> None:
         """Remember how many runs there are."""
         self._total = len(runs)
+
+    def estimated(self, seconds: Sequence[float]) -> None:
+        """Remember how long each will take."""
+        self._estimates = list(seconds)
 
     def left_out(self, method: str, reason: str) -> None:
         """Print why a method is left out."""
@@ -76,6 +86,9 @@ class PlainDisplay(Callbacks):
 
     def finished(self, run: Run, average_map: float, seconds: float) -> None:
         """Print the score of a run."""
+        if self._count < len(self._estimates):
+            self._spent += seconds
+            self._expected += self._estimates[self._count]
         self._outcome(run, f"average MAP {average_map:.3f}, {show_seconds(seconds)}")
 
     def kept(self, run: Run, average_map: float) -> None:
@@ -88,7 +101,13 @@ class PlainDisplay(Callbacks):
 
     def _outcome(self, run: Run, text: str) -> None:
         self._count += 1
-        self._say(f"[{self._count}/{self._total}] {escape(run.name)}: {text}")
+        self._say(f"[{self._count}/{self._total}] {escape(run.name)}: {text}{self._remaining()}")
+
+    def _remaining(self) -> str:
+        """How long the rest will take, at the pace of the runs so far; nothing below a minute."""
+        pace = self._spent / self._expected if self._expected else 1.0
+        left = pace * sum(self._estimates[self._count :])
+        return f"; about {show_seconds(left)} left for all" if left >= 60 else ""
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, highlight=False)

@@ -25,8 +25,14 @@ class Callbacks:
     def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
         """What the runs need is being made, and has come this far."""
 
+    def outlined(self, plan: str) -> None:
+        """What will be done and about how long it takes, in a sentence, before anything is read or fitted."""
+
     def planned(self, runs: Sequence[Run]) -> None:
         """These runs will be done, in this order."""
+
+    def estimated(self, seconds: Sequence[float]) -> None:
+        """About how long each of the runs planned will take; 0 for one that is done already."""
 
     def left_out(self, method: str, reason: str) -> None:
         """A method takes no part, because it cannot be fitted on such data."""

@@ -13,7 +13,7 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Dataset
 from diptych.data.importers import IMPORTERS
 from diptych.experiments.reproduce.studies import PaperInput, Part, Row, Study
-from diptych.ingest.releases import import_rsicd
+from diptych.ingest.releases import import_rsicd, read_wikipedia_raw
 
 NOT_IN_PAPER = "not in the paper"
 
@@ -82,7 +82,9 @@ _DESCRIBERS: Final[Mapping[str, Callable[..., Dataset]]] = {"rsicd": import_rsic
 """What makes a dataset of released images and texts, by study."""
 
 
-def open_data(study: Study, data: Path | None, folder: Path, progress: Progress = silent) -> dict[Part | None, Dataset]:
+def open_data(
+    study: Study, data: Path | None, folder: Path, progress: Progress = silent, *, raw: bool = False
+) -> dict[Part | None, Dataset]:
     """Open a study's dataset, or one for each of its parts, importing released files first.
 
     Args:
@@ -91,6 +93,7 @@ def open_data(study: Study, data: Path | None, folder: Path, progress: Progress 
             go on with what was imported before.
         folder: the reproduction's; imports go into `dataset`, there or in the folder of each part.
         progress: told how far a description is.
+        raw: whether the folder holds released images and texts, to be described as in the paper.
 
     Raises:
         ConfigError: without data, saying where to get them.
@@ -98,7 +101,7 @@ def open_data(study: Study, data: Path | None, folder: Path, progress: Progress 
     """
     found: dict[Part | None, Dataset] = {}
     for part in study.parts or (None,):
-        dataset = _open(study, part, data, folder / (part.name if part else "") / "dataset", progress)
+        dataset = _open(study, part, data, imported_to(folder, part), progress, raw)
         absent = [name for name in study.modalities if name not in dataset.modalities]
         if absent:
             raise DataError(
@@ -109,7 +112,37 @@ def open_data(study: Study, data: Path | None, folder: Path, progress: Progress 
     return found
 
 
-def _open(study: Study, part: Part | None, data: Path | None, imported: Path, progress: Progress) -> Dataset:
+def imported_to(folder: Path, part: Part | None) -> Path:
+    """Where the files of a part are imported to."""
+    return folder / (part.name if part else "") / "dataset"
+
+
+def check_raw(study: Study, data: Path | None, raw: Path | None) -> None:
+    """Refuse released images and texts where a study takes none, or a second source beside them.
+
+    Raises:
+        ConfigError: saying what to give instead.
+    """
+    if raw is None:
+        return
+    if not study.raw_features:
+        raise ConfigError(f"--raw is for studies whose images and texts are described here; give {study.name} --data.")
+    if data is not None:
+        raise ConfigError("--raw and --data are both given; choose the released images and texts, or the features.")
+
+
+def existing_dataset(part: Part | None, data: Path | None, imported: Path) -> Dataset | None:
+    """The dataset of a part, if it can be opened without reading released files."""
+    made = imported if data is None else data / part.name if part else data
+    if (made / "dataset.json").exists():
+        return Dataset.open(made)
+    if data is not None and (imported / "dataset.json").exists():
+        before = Dataset.open(imported)
+        return before if _is_from(before, data) else None  # extracting features of thousands of images takes minutes
+    return None
+
+
+def _open(study: Study, part: Part | None, data: Path | None, imported: Path, progress: Progress, raw: bool) -> Dataset:
     if data is None:
         if (imported / "dataset.json").exists():
             return Dataset.open(imported)
@@ -119,21 +152,21 @@ def _open(study: Study, part: Part | None, data: Path | None, imported: Path, pr
         )
     if not data.is_dir():
         raise DataError(f"{data} is not a folder; pass --data FOLDER with the released files or a dataset.")
-    made = data / part.name if part else data
-    if (made / "dataset.json").exists():
-        return Dataset.open(made)
-    if part is None:
+    there = existing_dataset(part, data, imported)
+    if there is not None:
+        return there
+    if part is None and not raw:
         # Imported anew each time, so that changed files are noticed; the same files give the same fingerprint.
         return IMPORTERS[study.name](data, imported, overwrite=True)
-    if (imported / "dataset.json").exists():  # extracting features of thousands of images takes minutes
-        before = Dataset.open(imported)
-        if _is_from(before, data):
-            return before
+    if part is None:
+        release = read_wikipedia_raw(data, imported, features=dict(study.raw_features), overwrite=True)
+        return release.ingest(workers=usable_cores(), progress=progress).dataset
     return _DESCRIBERS[study.name](
         data, imported, workers=usable_cores(), progress=progress, overwrite=True, **part.options
     )
 
 
 def _is_from(dataset: Dataset, data: Path) -> bool:
-    """Whether a dataset was made of files in a folder."""
-    return Path(dataset.source.get("pairs", "")).resolve().parent == data.resolve()
+    """Whether a dataset was made of images and texts in a folder, which its source names as seen from the dataset."""
+    table = dataset.source.get("pairs")
+    return table is not None and (Path(dataset.path) / table).resolve().parent == data.resolve()

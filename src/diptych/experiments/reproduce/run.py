@@ -11,6 +11,7 @@ from diptych._core.files import write_json, write_text
 from diptych.data import Dataset, Protocol
 from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods
 from diptych.experiments.recipe import Recipe, Run, plan, with_params
+from diptych.experiments.reproduce.estimates import Sizes, describe_plan, finished_runs, run_seconds
 from diptych.experiments.reproduce.findings import (
     APPENDIX,
     Findings,
@@ -19,9 +20,9 @@ from diptych.experiments.reproduce.findings import (
     render_appendix,
     render_page,
 )
-from diptych.experiments.reproduce.inputs import compare_inputs, open_data
+from diptych.experiments.reproduce.inputs import check_raw, compare_inputs, existing_dataset, imported_to, open_data
 from diptych.experiments.reproduce.standings import INDUCTIVE, TRANSDUCTIVE, Standings, lay_over, read_standings
-from diptych.experiments.reproduce.studies import LINEUP, Part, Study
+from diptych.experiments.reproduce.studies import LINEUP, Part, Study, row_of
 from diptych.experiments.reproduce.studies import study as study_called
 from diptych.methods import registry
 
@@ -101,6 +102,7 @@ def reproduce_study(
     out: str | Path,
     *,
     data: str | Path | None = None,
+    raw: str | Path | None = None,
     seeds: Sequence[int] = SEEDS,
     profile: str = PROFILE,
     methods: Sequence[str] | None = None,
@@ -116,6 +118,7 @@ def reproduce_study(
             `inductive/` and `transductive/`, and the imported `dataset/`; a study of several parts has the last three
             for each, in a folder of its name.
         data: the released files or an imported dataset; None goes on with what an earlier run imported.
+        raw: released images and texts instead, which are described as in the paper first ("wikipedia" only).
         seeds: of everything random.
         profile: how wide and long networks train.
         methods: names; None for the whole line-up.
@@ -129,13 +132,19 @@ def reproduce_study(
     chosen = study_called(study)
     plan = make_plan(chosen, seeds, profile, methods, params)
     runs = {protocol: plan.runs(protocol) for protocol in plan.recipes}  # a mistake shows before anything is imported
-    folder, source = Path(out).resolve(), None if data is None else Path(data).resolve()
-    command = _command(study, seeds, profile, methods, params or {})
+    given_data, given_raw = (None if given is None else Path(given).resolve() for given in (data, raw))
+    check_raw(chosen, given_data, given_raw)
+    folder, source = Path(out).resolve(), given_raw or given_data
+    command = _command(study, seeds, profile, methods, params or {}, raw=raw is not None)
     inner = callbacks or Callbacks()
-    datasets = open_data(chosen, source, folder, inner.preparing)
+    outline, seconds = _outline(chosen, runs, source, folder, profile, raw=raw is not None)
+    if imported_to(folder, None).exists() or (source is not None and source.is_dir()):
+        inner.outlined(outline)
+    datasets = open_data(chosen, source, folder, inner.preparing, raw=raw is not None)
     inner.planned(
         [run.in_part(_words(part, name)) for part in datasets for name, planned in runs.items() for run in planned]
     )
+    inner.estimated(seconds)
     places = {str(folder): "REPORT"} | ({str(source): "FOLDER"} if source else {})
     found = [
         _run_part(chosen, plan, part, dataset, folder / (part.name if part else ""), command, places, inner)
@@ -147,6 +156,27 @@ def reproduce_study(
     write_text(folder / "reproduction.md", render_page(content))
     write_text(folder / APPENDIX, render_appendix(content))
     return content
+
+
+def _outline(
+    study: Study, runs: Mapping[str, list[Run]], source: Path | None, folder: Path, profile: str, *, raw: bool
+) -> tuple[str, list[float]]:
+    """The plan in a sentence, and about how many seconds each run will take, in order."""
+    every, seconds, importing = list[Run](), list[float](), 0.0
+    for part in study.parts or (None,):
+        there = existing_dataset(part, source, imported_to(folder, part))
+        sizes = Sizes.expected(study, part, raw) if there is None else Sizes.of(there, study)
+        importing += sizes.importing_s
+        done = finished_runs(folder / (part.name if part else ""))
+        for protocol, planned in runs.items():
+            for run in planned:
+                every.append(run)
+                kept = (protocol, run.method, run.seed) in done
+                deep = row_of(run.method).deep
+                each = run_seconds(run.method, deep, sizes.pairs, sizes.columns, profile)
+                seconds.append(0.0 if kept else each)
+    kept_count = seconds.count(0.0)
+    return describe_plan(study.title, every, seconds, importing, kept_count), seconds
 
 
 def _run_part(
@@ -196,9 +226,12 @@ def _command(
     profile: str,
     methods: Sequence[str] | None,
     params: Mapping[str, Mapping[str, Any]],
+    *,
+    raw: bool = False,
 ) -> str:
     """The command without the folders of this machine."""
-    parts = [f"diptych reproduce {study} --data FOLDER --out REPORT --seeds {','.join(map(str, seeds))}"]
+    source = "--raw" if raw else "--data"
+    parts = [f"diptych reproduce {study} {source} FOLDER --out REPORT --seeds {','.join(map(str, seeds))}"]
     parts.append(f"--profile {profile}")
     if methods is not None:
         parts.append(f"--methods {','.join(methods)}")

@@ -159,6 +159,7 @@ class Study:
         released: what the importer's features are, by modality.
         caveat: what else differs from the paper.
         parts: the descriptions of the items that are compared side by side; empty when they come with the release.
+        raw_features: the features that make the paper's inputs of released images and texts; empty where none do.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Study:
     released: Mapping[str, str] = field(default_factory=dict)
     caveat: str = ""
     parts: tuple[Part, ...] = ()
+    raw_features: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def directions(self) -> tuple[str, str]:
@@ -199,6 +201,7 @@ STUDIES: Final[dict[str, Study]] = {
         },
         splits={"train": 2173, "val": 231, "test": 462},
         released={"image": "bag of SIFT visual words", "text": "proportions of LDA topics"},
+        raw_features={"image": "wikipedia", "text": "bow:3000"},
     ),
     "nuswide10k": Study(
         name="nuswide10k",
