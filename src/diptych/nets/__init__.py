@@ -30,8 +30,16 @@ from diptych.nets.dense import (
     dense,
     dropout,
 )
-from diptych.nets.rbm import BernoulliRBM, Completion, GaussianRBM, RestrictedBoltzmannMachine, complete, sample_binary
-from diptych.nets.replicated_softmax import ReplicatedSoftmax, multinomial_counts
+from diptych.nets.rbm import (
+    BernoulliRBM,
+    Completion,
+    GaussianRBM,
+    ReplicatedSoftmax,
+    RestrictedBoltzmannMachine,
+    complete,
+    multinomial_counts,
+    sample_binary,
+)
 from diptych.nets.rows import RowSource, SparseRows, in_chunks
 
 __all__ = [

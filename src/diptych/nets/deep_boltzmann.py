@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diptych._core.errors import ConfigError
-from diptych.nets.rbm import BernoulliRBM, RestrictedBoltzmannMachine
-from diptych.nets.replicated_softmax import ReplicatedSoftmax
+from diptych.nets.rbm import BernoulliRBM, ReplicatedSoftmax, RestrictedBoltzmannMachine
 
 
 @dataclass(frozen=True)
