@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from diptych.data import Dataset, Protocol, training_data
-from diptych.methods.propagation import ALPHA, NEIGHBOURS, affinity_graph, label_shares, pair_embeddings, spread_labels
+from diptych.methods.propagation import ALPHA, NEIGHBOURS, affinity_graph, pair_embeddings, spread_labels
 
 COUNTS = (1, 2, 5, 10, 20, 50)
 GRID = [(k, alpha) for k in (5, 10, 20, 50) for alpha in (0.9, 0.95, 0.99)]
@@ -34,7 +34,7 @@ class Measured:
         right, confidence = [], []
         for seed in self._seeds:
             kept = training_data(self._dataset, Protocol(labels_per_class=count, seed=seed)).train.labels
-            given = label_shares(kept.take(self._paired))
+            given = kept.take(self._paired).shares
             shares = spread_labels(self._graphs[neighbours], given, alpha)
             fresh = shares.any(axis=1) & ~given.any(axis=1) & (self._true >= 0)
             right.append((shares.argmax(axis=1) == self._true)[fresh].mean())

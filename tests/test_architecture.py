@@ -1,6 +1,8 @@
 """Rules of the layout that a machine can check: imports, lengths and names."""
 
 import ast
+import importlib
+import importlib.util
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -98,3 +100,15 @@ def test_files_are_few_and_small_and_named_for_what_they_hold() -> None:
     siblings = Counter(path.parent for path in FILES)
     assert max(siblings.values()) <= 20, siblings.most_common(1)
     assert not {path.stem for path in FILES} & {"utils", "helpers", "common", "misc"}
+
+
+def test_benchmarks_and_tools_import_names_that_exist() -> None:
+    """Type checks do not read them, so a renamed function would be missed until somebody measures again."""
+    root = SOURCE.parents[1]
+    for path in [*root.glob("benchmarks/**/*.py"), *root.glob("tools/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "diptych":
+                module = importlib.import_module(node.module or "")
+                missing = [name.name for name in node.names if not hasattr(module, name.name)]
+                absent = [name for name in missing if importlib.util.find_spec(f"{node.module}.{name}") is None]
+                assert not absent, f"{path.relative_to(root)} imports {absent} of {node.module}"
