@@ -107,7 +107,7 @@ class MilvusIndex(Index):
     def snapshot(self, target: Path | str) -> Path:
         """Copy the collection to one of its own on the same server; `target` is the name of the new index.
 
-        It is consistent if nobody writes meanwhile: Milvus has no way to read a collection as it was at one moment.
+        It is consistent if there are no writes meanwhile: Milvus cannot read a collection as of one moment.
         """
         with self._connection.client() as client:
             write_snapshot(client, self._reader, stored_name(target), self._identity, self._settings)
