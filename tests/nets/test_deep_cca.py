@@ -7,7 +7,12 @@ from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError, FitError
 from diptych.nets import DeepCCA, DeepCCAObjective, canonical_correlations
-from diptych.nets.deep_cca import batch_covariances, whitened_correlations
+from diptych.nets.deep_cca import (
+    batch_covariances,
+    generalised_correlations,
+    view_covariances,
+    whitened_correlations,
+)
 from nets.enumeration import seeded
 
 
@@ -189,3 +194,100 @@ def test_running_covariances_are_part_of_what_is_resumed():
     other.load_state_dict(net.state_dict())
     assert_close(other.covariances, net.covariances)
     assert net.covariances.any()
+
+
+def three_views(rows=60, width=3, seed=0):
+    random = seeded(seed)
+    shared = torch.randn(rows, 3, generator=random, dtype=torch.float64)
+    return [
+        shared @ torch.randn(3, width, generator=random, dtype=torch.float64)
+        + torch.randn(rows, width, generator=random, dtype=torch.float64)
+        for _ in range(3)
+    ]
+
+
+def everywhere(views):
+    return [torch.ones(len(view), dtype=torch.bool) for view in views]
+
+
+class TestSeveralViews:
+    def test_the_loss_is_the_leading_eigenvalues_of_the_sum_of_projectors(self):
+        views = three_views()
+        total = np.zeros((60, 60))
+        for view in views:
+            X = np.asarray(view - view.mean(0))
+            total += X @ np.linalg.inv(X.T @ X) @ X.T
+        expected = (np.linalg.eigvalsh(total)[::-1][:3] - 1) / 2
+        found = generalised_correlations(view_covariances(views, everywhere(views)), 3, 0.0)
+        assert_close(found, torch.from_numpy(expected.copy()), rtol=1e-9, atol=1e-9)
+
+    def test_it_is_that_of_an_independent_library(self):
+        objectives = pytest.importorskip("cca_zoo.deep.objectives")
+        views = three_views()
+        theirs = -float(objectives.GCCALoss(reg_covar=0.0)([view.clone() for view in views]))
+        found = generalised_correlations(view_covariances(views, everywhere(views)), 3, 0.0)
+        assert float((1 + 2 * found).sum()) == pytest.approx(theirs, rel=1e-5)
+
+    def test_two_views_have_their_canonical_correlations(self):
+        first, second, _ = three_views()
+        pair = [first, second]
+        found = generalised_correlations(view_covariances(pair, everywhere(pair)), 2, 0.1)
+        assert_close(found, canonical_correlations(first, second, 0.1))
+
+    def test_gradients(self):
+        views = [view.requires_grad_() for view in three_views(12)]
+        present = everywhere(views)
+        present[2] = torch.arange(12) % 3 > 0
+        present[0] = torch.arange(12) != 5
+
+        def loss(*rows):
+            kept = [row[has] for row, has in zip(rows, present, strict=True)]
+            return generalised_correlations(view_covariances(kept, present), 3, 0.1).sum()
+
+        assert torch.autograd.gradcheck(loss, views)
+
+    def test_items_that_lack_views_against_a_loop(self):
+        views, present = three_views(20), everywhere(three_views(20))
+        present[2] = torch.arange(20) % 2 > 0
+        present[0] = torch.arange(20) != 4
+        kept = [view[has] for view, has in zip(views, present, strict=True)]
+        found = view_covariances(kept, present)
+        means = [view.mean(0) for view in kept]
+        for number, (a, b) in enumerate([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]):
+            total = torch.zeros(3, 3, dtype=torch.float64)
+            for item in range(20):
+                has = [bool(each[item]) for each in present]
+                if has[a] and has[b]:
+                    share = 1.0 if a == b else 2 / (sum(has) - 1)
+                    total += share * torch.outer(views[a][item] - means[a], views[b][item] - means[b])
+            scale = ((len(kept[a]) - 1) * (len(kept[b]) - 1)) ** 0.5
+            assert_close(found[number], total / scale)
+
+    @pytest.mark.parametrize("running", [False, True])
+    def test_training_raises_the_correlations_of_views_that_some_items_lack(self, running):
+        views = three_views(200, 5)
+        rows_of = {"c": torch.where(torch.arange(200) % 2 == 0, torch.arange(200) // 2, -1)}
+        data = {"a": views[0], "b": views[1], "c": views[2][::2]}
+        net = DeepCCA(dict.fromkeys("abc", (5, 16, 2)), seeded(), running=running).double()
+        objective = DeepCCAObjective(net, data, regularisation=0.01, rows_of=rows_of)
+        assert len(objective) == 200
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+        figures = []
+        for step in range(60):
+            optimizer.zero_grad()
+            figures.append(float(objective.gradients(torch.arange(200), step, seeded())["mean_correlation"]))
+            optimizer.step()
+        assert figures[-1] > figures[0] + 0.05 and figures[-1] <= 1.0
+
+    def test_a_batch_without_a_view_leaves_its_averages(self):
+        views = three_views(40, 4)
+        rows_of = {"c": torch.where(torch.arange(40) < 20, torch.arange(40), -1)}
+        net = DeepCCA(dict.fromkeys("abc", (4, 3)), seeded(), running=True).double()
+        objective = DeepCCAObjective(
+            net, {"a": views[0], "b": views[1], "c": views[2][:20]}, regularisation=0.1, rows_of=rows_of
+        )
+        objective.gradients(torch.arange(20), 0, seeded())
+        before = net.covariances.clone()
+        objective.gradients(torch.arange(20, 40), 1, seeded())
+        changed = [float((one - other).abs().max()) > 0 for one, other in zip(before, net.covariances, strict=True)]
+        assert changed == [True, True, False, True, False, False]

@@ -1,6 +1,7 @@
 """Deep canonical correlation analysis: a net for each view, trained so that their outputs correlate."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +44,55 @@ def whitened_correlations(covariances: Sequence[Tensor], regularisation: float) 
     return correlations
 
 
+def view_covariances(views: Sequence[Tensor], present: Sequence[Tensor]) -> list[Tensor]:
+    """Return Σ_mm of every view, and then Σ_ml of every two, over the rows that have them.
+
+    An item that has k of the M views counts (M − 1)/(k − 1) times in every Σ_ml, so that each view is compared with the
+    mean of the item's other views; where all have all, these are plain covariances.
+
+    Args:
+        views: the rows of each view, for the items that have it.
+        present: for each view which items of the batch have it.
+    """
+    count = len(views)
+    centred = [view - view.mean(0) if len(view) else view for view in views]
+    scales = [max(len(view) - 1, 1) ** -0.5 for view in views]
+    scaled = [scale * view for scale, view in zip(scales, centred, strict=True)]
+    had = torch.stack(list(present)).sum(0)
+    shares = (count - 1) / (had - 1).clamp_min(1)
+    covariances = [view.mT @ view for view in scaled]
+    for first, second in combinations(range(count), 2):
+        both = present[first] & present[second]
+        one, other = scaled[first][both[present[first]]], scaled[second][both[present[second]]]
+        covariances.append((one * shares[both].to(one.dtype).unsqueeze(1)).mT @ other)
+    return covariances
+
+
+def generalised_correlations(covariances: Sequence[Tensor], views: int, regularisation: float) -> Tensor:
+    """Return the generalised canonical correlations of several views, largest first, as many as a view has columns.
+
+    With Σ_mm + r·I = L_m L_mᵀ, the blocks L_m⁻¹ Σ_ml L_l⁻ᵀ off the diagonal and identities on it make a matrix whose
+    eigenvalues λ are those of MAXVAR generalised CCA (Kettenring 1971); returned are (λ − 1)/(M − 1). Without r, the
+    sum of the leading λ is what deep generalised CCA maximises: the eigenvalues of the sum of the views' projectors
+    (Benton et al. 2017). Of two views they are the canonical correlations.
+
+    Args:
+        covariances: of `view_covariances`.
+        views: M.
+        regularisation: r.
+    """
+    factors = [_factor(covariance, regularisation) for covariance in covariances[:views]]
+    width = len(factors[0])
+    rows = [[torch.eye(width).to(factors[0]) for _ in range(views)] for _ in range(views)]
+    for (first, second), cross in zip(combinations(range(views), 2), covariances[views:], strict=True):
+        inner = torch.linalg.solve_triangular(factors[first], cross, upper=False)
+        whitened = torch.linalg.solve_triangular(factors[second], inner.mT, upper=False)
+        rows[first][second], rows[second][first] = whitened.mT, whitened
+    values = torch.linalg.eigvalsh(torch.cat([torch.cat(row, dim=1) for row in rows]))
+    leading: Tensor = (values.flip(0)[:width] - 1.0) / (views - 1)
+    return leading
+
+
 def _factor(covariance: Tensor, regularisation: float) -> Tensor:
     ridge = regularisation * torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
     factor: Tensor
@@ -56,7 +106,7 @@ def _factor(covariance: Tensor, regularisation: float) -> Tensor:
 
 
 class DeepCCA(nn.Module):
-    """A dense net for each of two views, with a linear output (Andrew et al. 2013).
+    """A dense net for each of two or more views, with a linear output (Andrew et al. 2013).
 
     Args:
         sizes: for each view, the width of its rows and of its layers; the last widths must be equal.
@@ -78,8 +128,8 @@ class DeepCCA(nn.Module):
         running: bool = False,
     ) -> None:
         super().__init__()
-        if len(sizes) != 2 or len({widths[-1] for widths in sizes.values()}) != 1:
-            raise ConfigError(f"deep CCA got {dict(sizes)}; give exactly two views with equally wide outputs.")
+        if len(sizes) < 2 or len({widths[-1] for widths in sizes.values()}) != 1:
+            raise ConfigError(f"deep CCA got {dict(sizes)}; give at least two views with equally wide outputs.")
         self.modalities = tuple(sizes)
         self.nets = nn.ModuleDict(
             {
@@ -90,7 +140,8 @@ class DeepCCA(nn.Module):
 
         width = next(iter(sizes.values()))[-1]
         # Σ₁₁, Σ₂₂ and Σ₁₂; a part of the state, so that a resumed training goes on with the same averages.
-        averages = torch.zeros(3, width, width, dtype=torch.float64) if running else None
+        blocks = len(sizes) * (len(sizes) + 1) // 2
+        averages = torch.zeros(blocks, width, width, dtype=torch.float64) if running else None
         self.register_buffer("covariances", averages)
 
     def embed(self, modality: str, x: Tensor) -> Tensor:
@@ -101,8 +152,15 @@ class DeepCCA(nn.Module):
         return output
 
 
+def _seen(present: Sequence[Tensor]) -> Tensor:
+    """Which of `view_covariances` a batch has rows for."""
+    own = [has.sum() > 1 for has in present]
+    both = [(first & second).any() for first, second in combinations(present, 2)]
+    return torch.stack([*own, *both]).double()[:, None, None]
+
+
 class DeepCCAObjective:
-    """Minus the sum of the leading canonical correlations of the batch.
+    """Minus the sum of the leading canonical correlations of the batch; of more than two views, generalised ones.
 
     A batch should hold several times more rows than the output has columns, as the covariances are those of the batch;
     unless the net keeps running averages Σ ← m Σ + (1 − m) Σ_batch of them. Those have seen many batches, so that they
@@ -114,6 +172,7 @@ class DeepCCAObjective:
         components: how many correlations are summed; None means all.
         regularisation: added to the diagonal of both covariances.
         momentum: m, where the net keeps running averages.
+        rows_of: for views that some items lack, for every item its row, -1 where it has none.
     """
 
     module: nn.Module
@@ -126,11 +185,13 @@ class DeepCCAObjective:
         components: int | None = None,
         regularisation: float = 1e-4,
         momentum: float = 0.9,
+        rows_of: Mapping[str, Tensor] | None = None,
     ) -> None:
         self.net = net
         self.module = net
         self.data = {name: data[name] for name in net.modalities}
-        self.pairs = same_length(self.data.values())
+        self.rows_of = dict(rows_of or {})
+        self.pairs = same_length(self.rows_of.get(name, source) for name, source in self.data.items())
         self.components = components
         self.regularisation = regularisation
         self.momentum = momentum
@@ -141,18 +202,38 @@ class DeepCCAObjective:
 
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:
         """Back-propagate the loss; also report the mean of the summed correlations."""
-        first, second = (self.net.embed(name, source[rows]) for name, source in self.data.items())
-        covariances = self._averaged(batch_covariances(first.double(), second.double()), step)
-        correlations = whitened_correlations(covariances, self.regularisation)[: self.components]
+        if len(self.data) == 2:
+            first, second = (self.net.embed(name, source[rows]) for name, source in self.data.items())
+            covariances = self._averaged(batch_covariances(first.double(), second.double()), step)
+            correlations = whitened_correlations(covariances, self.regularisation)[: self.components]
+        else:
+            views, present = self._views(rows)
+            covariances = self._averaged(view_covariances(views, present), step, _seen(present))
+            correlations = generalised_correlations(covariances, len(self.data), self.regularisation)[: self.components]
         loss = -correlations.sum()
         loss.backward()  # type: ignore[no-untyped-call]
         return {"loss": loss.detach(), "mean_correlation": correlations.detach().mean()}
 
-    def _averaged(self, batch: list[Tensor], step: int) -> list[Tensor]:
-        """Return the covariances to whiten with, and keep their averages for the next step."""
+    def _views(self, rows: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """What every net gives for the items of a batch that have its view, and which have it."""
+        views, present = [], []
+        for name, source in self.data.items():
+            numbers = self.rows_of[name][rows] if name in self.rows_of else rows
+            present.append(numbers >= 0)
+            views.append(self.net.embed(name, source[numbers[numbers >= 0]]).double())
+        return views, present
+
+    def _averaged(self, batch: list[Tensor], step: int, seen: Tensor | float = 1.0) -> list[Tensor]:
+        """Return the covariances to whiten with, and keep their averages for the next step.
+
+        Args:
+            batch: those of the batch.
+            step: which one.
+            seen: 0 for those of which the batch has no rows, whose averages stay as they are.
+        """
         if self.net.covariances is None:
             return batch
-        share = max(1.0 - self.momentum, 1.0 / (step + 1))  # the first steps average all that was seen
+        share = seen * max(1.0 - self.momentum, 1.0 / (step + 1))  # the first steps average all that was seen
         averaged = (1.0 - share) * self.net.covariances + share * torch.stack(batch)
         self.net.covariances.copy_(averaged.detach())
         return list(averaged)
