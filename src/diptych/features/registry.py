@@ -190,7 +190,11 @@ def _described(kind: Any) -> str:  # noqa: ANN401
     return {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
 
 
-DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "audio": "logmel", "text": "minilm"}
+DEFAULT_FEATURES: dict[str, str] = {
+    "image": "efficientnet-lite0",
+    "audio": "logmel+mfcc",
+    "text": "minilm",
+}
 """What each media type is read by where nothing else is said."""
 
 
@@ -206,7 +210,7 @@ def feature_names(media_type: str) -> dict[str, str]:
 
 def describe_features(media_type: str) -> list[dict[str, Any]]:
     """Describe a media type's features, for tables and JSON; none is imported."""
-    default = DEFAULT_FEATURES.get(media_type)
+    default = DEFAULT_FEATURES.get(media_type, "").split("+")
     return [
         {
             "media_type": media_type,
@@ -218,7 +222,7 @@ def describe_features(media_type: str) -> list[dict[str, Any]]:
             "needs": None if entry.extra is None else entry.remedy,
             "missing": missing_modules(entry),
             "installed": not missing_modules(entry),
-            "default": name == default,
+            "default": name in default,
         }
         for name, entry in features_of(media_type).items()
     ]
