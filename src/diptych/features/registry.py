@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from diptych._core.errors import ConfigError
-from diptych.features.catalogue import BUILT_IN, Argument, FeatureEntry, features_of
+from diptych.features.catalogue import BUILT_IN, DEFAULT_FEATURES, Argument, FeatureEntry, features_of
 
 if TYPE_CHECKING:
     from diptych.features.contract import Feature
@@ -188,14 +188,6 @@ def _described(kind: Any) -> str:  # noqa: ANN401
     if _alternatives(kind):
         return " or ".join(_described(each) for each in _alternatives(kind))
     return {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
-
-
-DEFAULT_FEATURES: dict[str, str] = {
-    "image": "efficientnet-lite0",
-    "audio": "logmel+mfcc",
-    "text": "minilm",
-}
-"""What each media type is read by where nothing else is said."""
 
 
 def media_types() -> list[str]:
