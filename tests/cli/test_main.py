@@ -1,5 +1,6 @@
 """The entry point: what it lists, what it imports, and that its tables agree with the commands and the library."""
 
+import errno
 import subprocess
 import sys
 from importlib.metadata import version
@@ -8,6 +9,7 @@ from typing import get_args
 import pytest
 
 from diptych import evaluation, experiments
+from diptych._core.errors import BackendUnavailableError
 from diptych.cli import demo_commands, experiment_commands, index_commands, model_commands, options, search_command
 from diptych.cli.main import COMMANDS, LazyCommand
 from diptych.data import emoji, emoji_catalogue, protocol
@@ -85,6 +87,29 @@ def test_every_line_is_the_beginning_of_the_commands_own_help(name) -> None:
 
 def test_the_version_is_printed(diptych) -> None:
     assert diptych("--version").out == f"diptych {version('diptych')}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/data/model"),
+            "error: the disk of /data/model is full; make",
+        ),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "error: the disk is full; make room, then run the same command"),
+        (
+            BackendUnavailableError("the database is away.", "PostgreSQL at db:5432 is away."),
+            "error: PostgreSQL at db:5432",
+        ),
+    ],
+)
+def test_a_full_disk_and_a_lost_database_are_sentences_in_every_command(diptych, monkeypatch, error, said) -> None:
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("diptych.data.Dataset.open", fail)
+    ended = diptych("info", "anything")
+    assert (ended.status, ended.err.count("\n")) == (2, 1) and ended.err.startswith(said)
 
 
 def test_an_unknown_command_names_the_nearest(diptych) -> None:

@@ -72,6 +72,8 @@ def test_a_worker_without_diptych_and_a_cluster_without_workers_are_sentences(mo
         executor_with(FakeClient(scheduler=False))._check_workers()
     with pytest.raises(DataError, match=r"^the Dask scheduler at tcp://host:1 has no workers; start some with `dask w"):
         executor_with(FakeClient())._wait_for_workers()
+    dies = FakeClient(cluster.version("diptych"), OSError("Stream is closed"))
+    executor_with(dies)._check_workers()  # its tasks go to the others
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from diptych.serving.process import server_options
 
 
 @contextmanager
-def running(app, settings: ServingSettings | None = None) -> Iterator[str]:
-    """The address of the application, for as long as the block lasts."""
+def running(app, settings: ServingSettings | None = None, **more) -> Iterator[str]:
+    """The address of the application, for as long as the block lasts; `more` are options of uvicorn."""
     listening = socket.create_server(("127.0.0.1", 0))
-    options = server_options(settings or ServingSettings())
+    options = server_options(settings or ServingSettings()) | more
     plain = {name: value for name, value in options.items() if name not in ("factory", "workers")}
     server = uvicorn.Server(uvicorn.Config(app, **plain))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

@@ -21,6 +21,7 @@ from serving.asgi_client import bearer
 from serving.running_server import running
 from serving.test_process import process
 
+BODY = b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 HALF = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 
 
@@ -109,6 +110,57 @@ def test_the_oldest_idle_connection_makes_way_and_nobody_who_is_answered(served,
         assert not is_closed_within(halves[-1], 0.2)
         asking.join()
         assert answers == [200]
+
+
+def test_half_sent_bodies_make_way_too(served, connected) -> None:
+    with served(max_connections=10, header_timeout_s=60, body_timeout_s=60) as address:
+        begun = [connected(address, BODY + b'{"parts"') for _ in range(25)]
+        assert httpx.get(f"{address}/healthz", timeout=20).status_code == 200
+        assert is_closed_within(begun[0], 10) and not is_closed_within(begun[-1], 0.2)
+
+
+def test_answers_have_to_be_read(tmp_path, monkeypatch, connected) -> None:
+    large = b"x" * 30_000_000
+
+    async def answer(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"30000000")]})
+        await send({"type": "http.response.body", "body": large})
+
+    given = ServingSettings(header_timeout_s=1.0)
+    monkeypatch.setenv(SETTINGS, given.to_environment()[SETTINGS])
+    with running(answer, given, lifespan="off") as address:
+        asked = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        lazy = [connected(address, asked) for _ in range(3)]
+        assert is_closed_within(lazy[0], 20), "the oldest makes way when too much is unread"
+        stalled = connected(address, asked)
+        time.sleep(3)
+        kept = httpx.get(address, timeout=20)
+        assert len(kept.content) == len(large)
+        read = 0
+        with suppress(OSError):
+            while part := stalled.recv(65_536):
+                read += len(part)
+        assert read < len(large), "what was not read for a while is thrown away"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: a\r\n" * 200 + b"\r\n", b"431"),
+        (b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n"
+         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+    ],
+    ids=["many headers", "two lengths"],
+)  # fmt: skip
+def test_a_request_that_is_two_or_too_many_headers_closes_the_connection(served, connected, data, status) -> None:
+    with served() as address:
+        opened = connected(address, data)
+        heard = b""
+        with suppress(OSError):
+            while part := opened.recv(65_536):
+                heard += part
+        assert heard.startswith(b"HTTP/1.1 " + status) and heard.count(b"HTTP/1.1") == 1
 
 
 @pytest.mark.parametrize(("trusted", "statuses"), [(None, {429}), ("127.0.0.1", {401})])

@@ -101,3 +101,24 @@ def test_what_is_kept_of_an_index_goes_when_another_takes_its_place(searcher, cl
     searcher.generation = 1
     assert client("GET", "/v1/projection").json()["total"] == 3
     searcher.projection = shown
+
+
+@pytest.mark.parametrize("address", ["/v1/search?q=red", "/v1/items"])
+def test_one_finds_out_for_all_who_wait_that_the_backend_is_away(searcher, client, address) -> None:
+    calls, release = [], threading.Event()
+
+    def slow(*given, **_):
+        calls.append(given)
+        release.wait(20)
+        raise AWAY
+
+    searcher.answer_many = searcher.list = slow
+    waiting = [client.start("GET", address) for _ in range(8)]
+    end = time.monotonic() + 20
+    while len(calls) < (1 if "search" in address else 4) and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    release.set()
+    assert {future.result(20).status_code for future in waiting} == {503}
+    assert len(calls) <= 4, "those in line did not wait a second time"
+    assert client("GET", address).status_code == 503 and len(calls) <= 5, "who comes later asks again"

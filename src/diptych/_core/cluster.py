@@ -158,15 +158,20 @@ class ClusterExecutor:
                 f"the scheduler {self._address} does not run this version of diptych; install diptych {here} where it "
                 "runs, and start it again."
             )
-        for worker, found in self._client.run(version, "diptych", on_error="return").items():
+        for worker, found in self._ask_workers(version, "diptych"):
             if isinstance(found, Exception):
                 raise ConfigError(f"the worker {worker} has no diptych; install diptych {here} where it runs.")
             if found != here:
                 raise ConfigError(_differs(worker, f"diptych {found}", f"diptych {here}"))
-        for worker, found in self._client.run(environment, self._libraries, on_error="return").items():
+        for worker, found in self._ask_workers(environment, self._libraries):
             if isinstance(found, Exception):
                 raise ConfigError(f"the worker {worker} cannot use diptych ({found}); install diptych {here} there.")
             check_environment(worker, environment(self._libraries), found)
+
+    def _ask_workers(self, question: Callable[..., Any], *given: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
+        """The answer or the exception of every worker; one that dies meanwhile is no worker any more."""
+        answers = self._client.run(question, *given, on_error="return")
+        return [(worker, found) for worker, found in answers.items() if not isinstance(found, OSError)]
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -62,7 +62,7 @@ def explained_writes(target: Path, then: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if _is_disk_full(error):
+        if is_disk_full(error):
             problem = f"the disk of {target} is full; free space or choose another folder, then {then}."
             raise DataError(problem) from None
         place = f" for {error.filename}" if error.filename and error.strerror else ""
@@ -71,7 +71,7 @@ def explained_writes(target: Path, then: str) -> Iterator[None]:
         raise DataError(problem) from None
 
 
-def _is_disk_full(error: OSError) -> bool:
+def is_disk_full(error: OSError) -> bool:
     """Whether an error means that the disk is full: NumPy and shutil say so in their message alone."""
     if error.errno is not None:
         return error.errno in _DISK_FULL

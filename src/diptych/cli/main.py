@@ -143,3 +143,11 @@ def run() -> None:
     except DiptychError as error:
         typer.echo(f"error: {getattr(error, 'details', None) or error}", err=True)
         sys.exit(2)
+    except OSError as error:
+        from diptych._core.files import is_disk_full
+
+        if not is_disk_full(error):
+            raise
+        place = f" of {error.filename}" if error.filename else ""
+        typer.echo(f"error: the disk{place} is full; make room, then run the same command again.", err=True)
+        sys.exit(2)

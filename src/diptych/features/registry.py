@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from diptych._core.errors import ConfigError
-from diptych.features.catalogue import BUILT_IN, DEFAULT_FEATURES, Argument, FeatureEntry, features_of
+from diptych.features.catalogue import BUILT_IN, Argument, FeatureEntry, features_of
 
 if TYPE_CHECKING:
     from diptych.features.contract import Feature
@@ -190,6 +190,10 @@ def _described(kind: Any) -> str:  # noqa: ANN401
     return {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
 
 
+DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "audio": "logmel", "text": "minilm"}
+"""What each media type is read by where nothing else is said."""
+
+
 def media_types() -> list[str]:
     """Return the media types that features read: "image", "audio" and "text"."""
     return list(BUILT_IN)
@@ -202,7 +206,7 @@ def feature_names(media_type: str) -> dict[str, str]:
 
 def describe_features(media_type: str) -> list[dict[str, Any]]:
     """Describe a media type's features, for tables and JSON; none is imported."""
-    default = DEFAULT_FEATURES.get(media_type, "").split("+")
+    default = DEFAULT_FEATURES.get(media_type)
     return [
         {
             "media_type": media_type,
@@ -214,7 +218,7 @@ def describe_features(media_type: str) -> list[dict[str, Any]]:
             "needs": None if entry.extra is None else entry.remedy,
             "missing": missing_modules(entry),
             "installed": not missing_modules(entry),
-            "default": name in default,
+            "default": name == default,
         }
         for name, entry in features_of(media_type).items()
     ]

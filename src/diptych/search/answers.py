@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diptych._core.errors import ConfigError, DiptychError
+from diptych._core.errors import BackendUnavailableError, ConfigError, DiptychError
 from diptych.index import Hits
 from diptych.index.words import matched_words
 from diptych.search.documents import DocumentPages, Page
@@ -62,11 +62,15 @@ class Answerer:
                 options = query.into, query.k, query.offset, query.where, query.min_probability
                 key = direction.purpose, bool(direction.words), direction.alone, options
                 alike.setdefault((self._mode(query, direction), key), []).append(place)
+        away: BackendUnavailableError | None = None
         for (mode, _), places in alike.items():
             asked = [one for place in places if isinstance(one := found[place], Direction)]
             try:
+                if away is not None:  # nobody waits a second time for a database that does not answer
+                    raise away
                 pages = self._pages(queries[places[0]], asked, mode)
             except DiptychError as error:
+                away = error if isinstance(error, BackendUnavailableError) else None
                 for place in places:
                     results[place] = error
                 continue

@@ -16,7 +16,14 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from diptych._core.errors import ConfigError, DataError, DiptychError
-from diptych._core.files import atomic_file, atomic_folder, refuse_existing, temporary_folder
+from diptych._core.files import (
+    atomic_file,
+    atomic_folder,
+    explained_writes,
+    is_disk_full,
+    refuse_existing,
+    temporary_folder,
+)
 from diptych.index import Index
 from diptych.index.registry import EngineLocation
 from diptych.index.registry import restore_index as restore_engine
@@ -109,7 +116,7 @@ def restore_backup(file: str | Path, folder: str | Path, *, overwrite: bool = Fa
     """
     source, target = Path(file), Path(folder)
     check_target(target, overwrite=overwrite)
-    with ExitStack() as folders:
+    with explained_writes(target, "restore it again"), ExitStack() as folders:
         if (target / DESCRIPTION_FILE).is_file():
             folders.enter_context(write_lock(target))  # what is written meanwhile goes into what is restored
         temporary = folders.enter_context(atomic_folder(target, overwrite=overwrite))
@@ -225,6 +232,8 @@ def _extract(source: Path, copies: Path) -> None:
             if sums:
                 raise DataError(f"{source} is damaged: {next(iter(sums))!r:.80} is missing.")
     except OSError as error:
+        if is_disk_full(error):
+            raise
         raise DataError(f"{source} cannot be read ({error.strerror or error}); give the file of a backup.") from None
     except (tarfile.TarError, EOFError) as error:
         raise DataError(f"{source} is not a backup that can be read ({error}).") from None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Generic, TypeVar
 
+from diptych._core.errors import BackendUnavailableError
 from diptych.serving.errors import busy
 
 Question = TypeVar("Question")
@@ -72,6 +73,10 @@ class Batcher(Generic[Question, Reply]):
         self, loop: asyncio.AbstractEventLoop, batch: Batch[Question, Reply], replies: Sequence[Reply | Exception]
     ) -> None:
         self._is_busy = False
+        if replies and all(isinstance(reply, BackendUnavailableError) for reply in replies):
+            # Who came while the database was found to be away need not find out, one batch after the other.
+            batch, replies = [*batch, *self._waiting], [*replies, *[replies[0]] * len(self._waiting)]
+            self._waiting.clear()
         if self._waiting:  # first, so that they are answered while these replies go out
             self._start(loop)
         for (_, future), reply in zip(batch, replies, strict=True):

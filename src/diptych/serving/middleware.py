@@ -27,6 +27,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+_MOST_HEADERS = 100
 _PAIRS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
@@ -50,6 +51,10 @@ class ErrorMiddleware:
                 _add_missing(message)
             await send(message)
 
+        if len(scope["headers"]) > _MOST_HEADERS:
+            refusal = Problem(431, "too_large", f"a request may have {_MOST_HEADERS} headers.", {"Connection": "close"})
+            await as_response(refusal)(scope, receive, careful)
+            return
         try:
             await self._app(scope, receive, careful)
         except ClientDisconnect:
@@ -148,7 +153,12 @@ class BodyLimitMiddleware:
         form = headers.get(b"content-type", b"").lower().startswith(b"multipart/")
         most = self._max_bytes if form else self._max_json_bytes
         claimed = headers.get(b"content-length", b"0")
-        if not claimed.isdigit():
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            # Two ways to say where the body ends: a proxy may believe one and we the other, and then a second request
+            # hides in the first.
+            refusal = Problem(400, "bad_request", "give a length or send chunks, not both.", {"Connection": "close"})
+            await as_response(refusal)(scope, receive, send)
+        elif not claimed.isdigit():
             refusal = Problem(400, "bad_request", "the content length is not a number.")
             await as_response(refusal)(scope, receive, send)
         elif len(claimed) > 18 or int(claimed) > most:

@@ -23,7 +23,7 @@ log = logging.getLogger("diptych.serving")
 T = TypeVar("T")
 list_ = list
 """A method of `SearchBackend` hides the name inside the class."""
-_INFO_S, _READY_S, _READERS = 2.0, 3.0, 4
+_INFO_S, _READY_S, _READERS, _LARGE_TOGETHER = 2.0, 3.0, 4, 2
 _PIXELS_TOGETHER = 24_000_000
 """Decoded images that are held at one time, as large as those of one query at most."""
 _MOST_SUGGESTIONS_WAITING = 64
@@ -115,6 +115,8 @@ class SearchService:
         self._checking = ThreadPoolExecutor(1, "diptych-ready")
         self._check: asyncio.Future[Any] | None = None
         self._backing_up = asyncio.Lock()
+        self._away: dict[ThreadPoolExecutor, tuple[float, str]] = {}
+        self._large = asyncio.Semaphore(_LARGE_TOGETHER)
         self._suggestions_waiting = 0
         lane = partial(
             Batcher[Query, Answer],
@@ -151,6 +153,11 @@ class SearchService:
     async def read(self, look: Callable[[SearchBackend], T], *, slow: bool = False) -> T:
         """Anything else that only reads; what may take long has a thread apart from the rest."""
         return await self._in(self._slow if slow else self._readers, partial(look, self._searcher))
+
+    async def read_large(self, look: Callable[[SearchBackend], T]) -> T:
+        """What may be megabytes, such as an image: a few at a time, else threads would read ahead of what is sent."""
+        async with self._large:
+            return await self.read(look)
 
     async def problem(self) -> str | None:
         """Why the index cannot be read now, within three seconds; None if it can.
@@ -245,9 +252,21 @@ class SearchService:
         self._writes += 1
         self._metrics.written.labels(change).inc(count)
 
-    @staticmethod
-    async def _in(executor: ThreadPoolExecutor, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(executor, call)
+    async def _in(self, executor: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+        asked = time.monotonic()
+
+        def tried() -> T:
+            """One finds out that the database is away for all who wait in the same line."""
+            found, sentence = self._away.get(executor, (0.0, ""))
+            if found > asked:
+                raise BackendUnavailableError(sentence)
+            try:
+                return call()
+            except BackendUnavailableError as error:
+                self._away[executor] = time.monotonic(), str(error)
+                raise
+
+        return await asyncio.get_running_loop().run_in_executor(executor, tried)
 
 
 def _within(costs: dict[int, int], most: int) -> list[list[int]]:

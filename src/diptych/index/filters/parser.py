@@ -3,8 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from diptych._core.errors import ConfigError
 from diptych.index.filters.conditions import (
@@ -45,11 +44,11 @@ _PATTERN = re.compile(
     re.VERBOSE,
 )
 _SPACES = re.compile(r"\s*")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _NO_LETTER_FOLLOWS_A_NUMBER = re.compile(r"[\w.]")
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One word, its kind, and the position (from 1) where it starts."""
 
     kind: TokenKind
@@ -67,20 +66,20 @@ def tokens(condition: str) -> Iterator[Token]:
     """Cut a condition into tokens, the last of which is "end"."""
     if len(condition) > LONGEST:
         raise ConfigError(f"the condition has {len(condition)} characters; it may have {LONGEST}.")
-    if "\0" in condition or any("\ud800" <= sign <= "\udfff" for sign in condition):
+    if _NO_TEXT.search(condition):
         raise ConfigError("the condition holds a zero byte or half a character; write it in plain Unicode text.")
     place, length = 0, len(condition.rstrip())
     while place < length:
         found = _PATTERN.match(condition, place)
-        start = place + len(_SPACES.match(condition, place)[0])  # type: ignore[index]
         if found is None or found.lastgroup is None:
+            start = place + len(_SPACES.match(condition, place)[0])  # type: ignore[index]
             problem = "a quote is opened but not closed" if condition[start] in "'\"" else "this sign has no meaning"
             fail(condition, start + 1, f"{problem} ({condition[start]!r})")
         place = found.end()
         kind: TokenKind = found.lastgroup  # type: ignore[assignment]
         if kind == "number" and _NO_LETTER_FOLLOWS_A_NUMBER.match(condition, place):
             fail(condition, place + 1, "a number is followed by a letter; put texts in single quotes")
-        yield Token(kind, found.group(kind), start + 1)
+        yield Token(kind, found[kind], found.start(kind) + 1)
     yield Token("end", "", length + 1)
 
 

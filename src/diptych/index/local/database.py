@@ -71,7 +71,7 @@ _WORD_TABLES = (
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 _UNAVAILABLE = dict.fromkeys(_LOCKED, "another process has been writing to it for too long") | {
     sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_IOERR: "the disk fails",
+    sqlite3.SQLITE_IOERR: "the disk is full or fails",
     sqlite3.SQLITE_NOMEM: "memory is short",
 }
 

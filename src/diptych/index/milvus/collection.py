@@ -96,7 +96,7 @@ class Settings(EngineSettings):
 
 
 _CONNECT_S = 5.0
-_FIRST_S = 2.5
+_FIRST_S = 2.0
 """So long an answer may take before the server is pinged."""
 _PROBE_S = 1.5
 _NOT_CONNECTED = 2

@@ -27,6 +27,7 @@ from diptych.serving.schemas import (
     Where,
 )
 from diptych.serving.security import MAY_READ, MAY_WRITE, audit_of
+from diptych.serving.service import SearchBackend
 
 router = APIRouter(prefix="/v1/items", tags=["items"])
 _reads, _writes = [MAY_READ], [MAY_WRITE]
@@ -151,14 +152,19 @@ async def media(
 ) -> Response:
     """An item's image or sound: a thumbnail (of a sound its spectrogram), or the file as it came, whole or a range."""
     service = service_of(request)
-    if size == "original":
-        found = await service.read(lambda searcher: searcher.original(id))
-    else:
-        small = await service.read(lambda searcher: searcher.thumbnail(id))
-        found = None if small is None else (small, content_type(small))
-    if found is None:
+
+    def original(searcher: SearchBackend) -> Response | None:
+        found = searcher.original(id)
+        return None if found is None else _as_media(*found, request.headers)
+
+    def thumbnail(searcher: SearchBackend) -> Response | None:
+        found = searcher.thumbnail(id)
+        return None if found is None else _as_media(found, content_type(found), request.headers)
+
+    answer = await (service.read_large(original) if size == "original" else service.read(thumbnail))
+    if answer is None:
         raise not_found(id)
-    return _as_media(*found, request.headers)
+    return answer
 
 
 def _as_media(data: bytes, kind: str, asked: Mapping[str, str]) -> Response:
