@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 EXTRAS := all,peers,dev,docs
 
-.PHONY: setup demo test test-slow check bench quality docs reference clean chromium axe
+.PHONY: setup demo test test-slow test-faults check bench quality docs reference clean chromium axe
 
 setup: $(STAMP)
 
@@ -24,7 +24,12 @@ test: setup check chromium axe
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" $(COVERAGE)
 
 test-slow: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "slow and not faults"
+
+# Kills, full disks, flipped bits, hostile clients and lost servers, about twenty minutes; writes docs/results/faults.md.
+# `make test-faults ARGS="-k kill"` repeats some attacks and keeps the other rows.
+test-faults: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults -m faults --table $(ARGS)
 
 # The tests of the page drive a real browser; where it cannot be installed they are skipped and say so.
 chromium:
