@@ -5,7 +5,12 @@ import json
 from typer.testing import CliRunner
 
 from diptych.cli.main import app
-from diptych.features import DEFAULT_FEATURES, check_available, feature_names, media_types
+from diptych.features import DEFAULT_FEATURES, check_available, describe_features, media_types
+
+
+def feature_names(media_type: str) -> list[str]:
+    """Every feature of a media type as it is written."""
+    return [each["written"] for each in describe_features(media_type)]
 
 
 def test_every_feature_is_listed(monkeypatch) -> None:

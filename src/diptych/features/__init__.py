@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         DEFAULT_FEATURES,
         check_available,
         describe_features,
-        feature_names,
         make_feature,
         media_types,
     )
@@ -63,7 +62,6 @@ __getattr__ = lazy_exports(
             "DEFAULT_FEATURES",
             "check_available",
             "describe_features",
-            "feature_names",
             "make_feature",
             "media_types",
         ],
@@ -87,7 +85,6 @@ __all__ = [
     "check_same_pipeline",
     "clean_text",
     "describe_features",
-    "feature_names",
     "fit_pipeline",
     "fit_scaling",
     "ignored_words",

@@ -199,11 +199,6 @@ def media_types() -> list[str]:
     return list(BUILT_IN)
 
 
-def feature_names(media_type: str) -> dict[str, str]:
-    """Return every feature of a media type as it is written, with its summary."""
-    return {_as_written(name, entry): entry.summary for name, entry in features_of(media_type).items()}
-
-
 def describe_features(media_type: str) -> list[dict[str, Any]]:
     """Describe a media type's features, for tables and JSON; none is imported."""
     default = DEFAULT_FEATURES.get(media_type)
