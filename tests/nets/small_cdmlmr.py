@@ -2,9 +2,9 @@
 
 import torch
 
-from diptych.nets.cdmlmr import CdmlmrNetwork, DeepBelief, NetworkShape
+from diptych.nets.cdmlmr import CdmlmrNetwork, CdmlmrOptions, DeepBelief, NetworkShape
 from diptych.nets.cdmlmr_batch import TowerRows
-from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions
+from diptych.nets.cdmlmr_objective import CdmlmrObjective
 from diptych.nets.rows import MixedBatch
 from nets.enumeration import seeded
 

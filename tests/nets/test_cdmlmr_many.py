@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych.nets.cdmlmr import CdmlmrNetwork, NetworkShape
+from diptych.nets.cdmlmr import CdmlmrNetwork, CdmlmrOptions, NetworkShape
 from diptych.nets.cdmlmr_batch import TowerRows
-from diptych.nets.cdmlmr_objective import RECONSTRUCTION_WEIGHT, CdmlmrObjective, CdmlmrOptions
+from diptych.nets.cdmlmr_objective import RECONSTRUCTION_WEIGHT, CdmlmrObjective
 from diptych.nets.rows import MixedBatch
 from diptych.nets.samplers import sample_quadruplets
 from nets.enumeration import seeded

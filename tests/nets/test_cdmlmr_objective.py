@@ -10,8 +10,9 @@ from scipy import stats
 from torch.testing import assert_close
 
 from diptych._core.errors import ConfigError
+from diptych.nets.cdmlmr import CdmlmrOptions
 from diptych.nets.cdmlmr_batch import TowerRows
-from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT, CdmlmrOptions
+from diptych.nets.cdmlmr_objective import MONITOR_EVERY, RECONSTRUCTION_WEIGHT
 from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import mixup_share
 from diptych.nets.samplers import sample_quadruplets
@@ -202,6 +203,20 @@ def test_the_parts_are_reported_and_add_up():
     parts = ("softmax", "reconstruction", "contrastive", "quadruplet")
     assert_close(figures["loss"], sum(figures[part] for part in parts))
     assert next(iter(figures)) == "loss"
+
+
+def test_quantisation_adds_how_far_branches_are_from_signs():
+    plain, term = make_objective(), make_objective(options={"quantisation": 0.5})
+    before, after = (each.losses(BATCH, 7, seeded(5))[1] for each in (plain, term))
+    assert "quantisation" not in before
+    assert_close(after["loss"], before["loss"] + after["quantisation"])
+    inputs = term._inputs(BATCH, seeded(5))[0]
+    gap = 0.0
+    for parts in term.encode(inputs).values():
+        for branch in ("contrastive", "quadruplet"):
+            outputs = parts[branch]
+            gap += float(((outputs.abs() * outputs.shape[-1] ** 0.5 - 1) ** 2).mean((0, 2)).sum().detach())
+    assert after["quantisation"].item() == pytest.approx(0.5 * gap / term.module.shape.members)
 
 
 def test_figures_to_watch_come_every_few_steps():

@@ -15,6 +15,7 @@ from diptych.nets.losses import (
     pair_figures,
     quadruplet_terms,
     reduce_terms,
+    sign_gap,
     soft_contrastive_loss,
     soft_cross_entropy,
     softmin_quadruplet_terms,
@@ -412,3 +413,16 @@ def test_active_share_and_spread():
     outputs = torch.rand(8, 3, generator=seeded(3))
     assert_close(output_spread(outputs), torch.tensor(outputs.numpy().std(0).mean()))
     assert output_spread(torch.full((8, 3), 0.5)) == 0
+
+
+def test_the_sign_gap_is_that_of_a_loop_and_0_for_codes() -> None:
+    draw = torch.Generator().manual_seed(0)
+    outputs = functional.normalize(torch.randn(2, 5, 8, generator=draw, dtype=torch.float64), dim=2)
+    found = sign_gap(outputs)
+    for member in range(2):
+        total = 0.0
+        for row in outputs[member].tolist():
+            total += sum((abs(value) * 8**0.5 - 1) ** 2 for value in row)
+        assert found[member].item() == pytest.approx(total / 40)
+    assert sign_gap(outputs.sign() / 8**0.5) == pytest.approx(torch.zeros(2, dtype=torch.float64), abs=1e-12)
+    torch.autograd.gradcheck(sign_gap, outputs.requires_grad_())

@@ -115,7 +115,12 @@ def learn_codes(embeddings: Floats | Singles, bits: int, *, seed: int = 0) -> Bi
     if len(rows) < 2 or not len(kept):
         raise DataError("all embeddings are the same, so there is nothing to make binary codes of.")
     leading = axes[:, kept]
-    blocks = [leading @ itq_rotation(centred @ leading, random_rotation(len(kept), random))]
+    projected = centred @ leading
+    starts = [random_rotation(len(kept), random)]
+    if len(kept) == len(axes):  # columns that were trained to be signs should stay as they are
+        starts.append(leading.T)
+    rotations = [itq_rotation(projected, start) for start in starts]
+    blocks = [leading @ min(rotations, key=lambda rotation: _sign_loss(projected @ rotation))]
     while sum(block.shape[1] for block in blocks) < bits:
         blocks.append(leading @ random_rotation(len(kept), random))
     rotation = np.hstack(blocks)[:, :bits].astype(np.float32)
@@ -145,6 +150,11 @@ def itq_rotation(rows: Floats, start: Floats, rounds: int = _ROUNDS) -> Floats:
         left, _, right = np.linalg.svd(rows.T @ signs, full_matrices=False)
         rotation = left @ right
     return np.asarray(rotation)
+
+
+def _sign_loss(rows: Floats) -> float:
+    """How far rows are from their signs, at the length that suits them best."""
+    return float(np.square(rows).sum() - np.abs(rows).sum() ** 2 / rows.size)
 
 
 class Binarisable(ABC):

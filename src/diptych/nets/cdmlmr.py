@@ -1,4 +1,7 @@
-"""The network of CDMLMR as one module: base network, pathways and branches, for several members at once."""
+"""The network of CDMLMR as one module: base network, pathways and branches, for several members at once.
+
+Its losses are in `cdmlmr_objective`; what they leave open stands here beside the shape.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from diptych._core.errors import ConfigError
 from diptych.nets.dense import MemberLinear
 
 Branch = Literal["contrastive", "quadruplet", "triplet"]
+Negatives = Literal["softmin", "random"]
 Weights = tuple[Tensor, Tensor]
 
 SHARED_GAIN = 4.0
@@ -47,6 +52,50 @@ class NetworkShape:
     equal_start: bool = True
     branch_softmax: bool = True
     stop_gradients: bool = False
+
+
+@dataclass(frozen=True)
+class CdmlmrOptions:
+    """What the losses leave open.
+
+    Attributes:
+        contrastive_margin: α, between outputs of length one.
+        quadruplet_margin: β, a squared distance.
+        triplet_margin: of the triplet loss, a squared distance.
+        quadruplet_negatives: "softmin" weighs all mismatches of the batch, "random" draws them as the paper does.
+        mixup: parameter of the Beta distribution by which two labelled rows are blended; 0 blends none.
+        input_dropout: share of the features set to zero.
+        dropout: share of the supervised nets' units set to zero.
+        unlabelled_weight: what unlabelled rows count at the end of training.
+        neighbours: k of the graph in the batch.
+        ramp_steps: steps over which unlabelled rows come to count.
+        quantisation: weight of a term that draws outputs of the branches towards ±1, for binary codes.
+    """
+
+    contrastive_margin: float = 1.2
+    quadruplet_margin: float = 1.0
+    triplet_margin: float = 0.5
+    quadruplet_negatives: Negatives = "softmin"
+    mixup: float = 0.4
+    input_dropout: float = 0.2
+    dropout: float = 0.3
+    unlabelled_weight: float = 1.0
+    neighbours: int = 10
+    ramp_steps: int = 100
+    quantisation: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("contrastive_margin", "quadruplet_margin", "triplet_margin"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above zero.")
+        for name in ("mixup", "unlabelled_weight", "neighbours", "quantisation"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be zero or more.")
+        for name in ("input_dropout", "dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0 and below 1.")
+        if self.quadruplet_negatives not in ("softmin", "random"):
+            raise ConfigError(f"quadruplet_negatives is {self.quadruplet_negatives!r}; choose one of softmin, random.")
 
 
 class DeepBelief(nn.Module):

@@ -1,15 +1,12 @@
 """What the whole network of CDMLMR is trained by: both metric losses, softmax losses, and what unlabelled rows add."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from diptych._core.errors import ConfigError
-from diptych.nets.cdmlmr import CdmlmrNetwork
+from diptych.nets.cdmlmr import CdmlmrNetwork, CdmlmrOptions
 from diptych.nets.cdmlmr_batch import BatchRows, Noise, TowerRows, batch_inputs
 from diptych.nets.dense import half_products
 from diptych.nets.losses import (
@@ -18,6 +15,7 @@ from diptych.nets.losses import (
     have_several_classes,
     output_spread,
     pairs_of_one_class,
+    sign_gap,
     soft_contrastive_loss,
     soft_cross_entropy,
     softmin_quadruplet_terms,
@@ -27,55 +25,12 @@ from diptych.nets.losses import (
 from diptych.nets.rows import MixedBatch
 from diptych.nets.samplers import Outputs, edge_purity, guessed_labels, sample_quadruplets, shared_graph
 
-Negatives = Literal["softmin", "random"]
 Pair = tuple[str, str]
 Batch = Mapping[str, BatchRows]
 
 MONITOR_EVERY = 10
 RECONSTRUCTION_WEIGHT = 0.1
 RANDOM_QUADRUPLETS = 3
-
-
-@dataclass(frozen=True)
-class CdmlmrOptions:
-    """What the losses leave open.
-
-    Attributes:
-        contrastive_margin: α, between outputs of length one.
-        quadruplet_margin: β, a squared distance.
-        triplet_margin: of the triplet loss, a squared distance.
-        quadruplet_negatives: "softmin" weighs all mismatches of the batch, "random" draws them as the paper does.
-        mixup: parameter of the Beta distribution by which two labelled rows are blended; 0 blends none.
-        input_dropout: share of the features set to zero.
-        dropout: share of the supervised nets' units set to zero.
-        unlabelled_weight: what unlabelled rows count at the end of training.
-        neighbours: k of the graph in the batch.
-        ramp_steps: steps over which unlabelled rows come to count.
-    """
-
-    contrastive_margin: float = 1.2
-    quadruplet_margin: float = 1.0
-    triplet_margin: float = 0.5
-    quadruplet_negatives: Negatives = "softmin"
-    mixup: float = 0.4
-    input_dropout: float = 0.2
-    dropout: float = 0.3
-    unlabelled_weight: float = 1.0
-    neighbours: int = 10
-    ramp_steps: int = 100
-
-    def __post_init__(self) -> None:
-        for name in ("contrastive_margin", "quadruplet_margin", "triplet_margin"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above zero.")
-        for name in ("mixup", "unlabelled_weight", "neighbours"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be zero or more.")
-        for name in ("input_dropout", "dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0 and below 1.")
-        if self.quadruplet_negatives not in ("softmin", "random"):
-            raise ConfigError(f"quadruplet_negatives is {self.quadruplet_negatives!r}; choose one of softmin, random.")
 
 
 class CdmlmrObjective:
@@ -153,6 +108,9 @@ class CdmlmrObjective:
                 ranked = [self._ranking(outputs, branch, batch, pair, random) for pair in pairs]
                 parts[branch] = self._summed([loss for loss, _ in ranked])
                 figures[f"active_{branch}s"] = active_share(torch.cat([terms.flatten() for _, terms in ranked]))
+        if self.options.quantisation > 0 and branches:
+            gaps = [sign_gap(parts[branch]) for parts in outputs.values() for branch in branches]
+            parts["quantisation"] = self.options.quantisation * self._summed(gaps)
         if watched and branches:
             figures |= _watched(outputs, branches[0], batch, graphs, pairs)
         totals = {name: part.sum() for name, part in parts.items()}

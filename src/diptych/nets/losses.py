@@ -1,5 +1,6 @@
 """Losses as pure functions that return unreduced terms, their reduction, and figures that show a collapse."""
 
+import math
 from typing import Literal, NamedTuple
 
 import torch
@@ -238,6 +239,14 @@ def active_share(terms: Tensor) -> Tensor:
     """Return the share of terms above 0, such as quadruplets that still violate their margin; NaN for no terms."""
     terms = terms.detach()
     return (terms > 0).to(terms.dtype).mean()
+
+
+def sign_gap(outputs: Tensor) -> Tensor:
+    """Return for each member how far outputs of length one are from codes: the mean of (√d |z| − 1)².
+
+    It is 0 where every unit is 1/√d or −1/√d, whose signs then are the output itself.
+    """
+    return (outputs.abs() * math.sqrt(outputs.shape[-1]) - 1.0).square().mean((1, 2))
 
 
 def output_spread(outputs: Tensor) -> Tensor:

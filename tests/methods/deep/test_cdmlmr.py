@@ -270,6 +270,7 @@ SWITCHES = {
     "contrastive_margin": 0.5,
     "unlabelled_weight": 5.0,
     "neighbours": 2,
+    "quantisation": 1.0,
     "rate": 0.001,
     "steps": 12,
 }

@@ -15,7 +15,7 @@ from diptych.methods.deep.deep_method import StageContext
 from diptych.methods.deep.network_training import train_network
 from diptych.methods.deep.profile import FAST, profile
 from diptych.methods.training_inputs import documents
-from diptych.nets.cdmlmr_objective import CdmlmrOptions
+from diptych.nets.cdmlmr import CdmlmrOptions
 from diptych.training import StageCache
 
 pytestmark = pytest.mark.usefixtures("hurried")

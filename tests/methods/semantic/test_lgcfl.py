@@ -5,8 +5,10 @@ import pytest
 from sklearn.linear_model import MultiTaskLasso
 
 from diptych._core.errors import ConfigError
+from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create
 from diptych.methods.semantic.lgcfl import GroupLasso
+from ingest.conftest import write_pairs
 
 
 @pytest.fixture(params=[0, 1])
@@ -90,6 +92,31 @@ def test_columns_that_say_nothing_are_dropped_together(dense_dataset) -> None:
         norms = np.linalg.norm(weights, axis=1)
         for start in range(0, len(norms), 4):
             assert (norms[start : start + 4] > 0).all() or not norms[start : start + 4].any()
+
+
+def test_groups_are_the_blocks_of_the_pipeline(tmp_path) -> None:
+    """Thirty-six columns of a correlogram distance and the words of a bag are kept or dropped as wholes."""
+    pairs = write_pairs(tmp_path / "raw")
+    features = {"image": "colour-correlogram+edge-direction", "text": "bow:12"}
+    dataset = ingest(IngestOptions(pairs, tmp_path / "made", features=features)).dataset
+    model = create("lgcfl", strength=0.3, group_columns=5).fit(dataset)
+    blocks = model.pipeline.of("image").extractor.blocks
+    assert [(block.start, block.stop) for block in blocks] == [
+        (0, 36),
+        (36, 72),
+        (72, 108),
+        (108, 144),
+        (144, 216),
+        (216, 217),
+    ]
+    norms = np.linalg.norm(model.weights_["image"], axis=1)
+    kept = [norms[block.start : block.stop].any() for block in blocks]
+    assert model.record_["chosen"]["groups_kept"] == {
+        "image": f"{sum(kept)} of 6",
+        "text": model.record_["chosen"]["groups_kept"]["text"],
+    }
+    assert model.record_["chosen"]["groups_kept"]["text"].endswith(" of 3")  # one block: runs of five of its columns
+    assert 0 < sum(kept) < 6
 
 
 def test_a_strength_below_zero_is_refused(dense_dataset) -> None:

@@ -17,8 +17,7 @@ from diptych.methods.deep.profile import FAST, Sizes, sizes_for
 from diptych.methods.fit_stages import WholeFit
 from diptych.methods.linear.partner_space import PartnerScorer, add_partner_space, fit_partner_embedders
 from diptych.methods.training_inputs import Documents, documents
-from diptych.nets.cdmlmr import Branch
-from diptych.nets.cdmlmr_objective import CdmlmrOptions, Negatives
+from diptych.nets.cdmlmr import Branch, CdmlmrOptions, Negatives
 
 Losses = Literal["both", "contrastive", "quadruplet", "triplet", "none"]
 Retrieved = Literal["probabilities", "codes"]
@@ -73,6 +72,7 @@ class CDMLMR(DeepMethod):
         triplet_margin: the margin of the triplet loss.
         unlabelled_weight: what unlabelled rows count.
         neighbours: k of the graph inside a batch.
+        quantisation: weight of a term that draws branch outputs towards ±1, for binary codes with retrieved="codes".
         rate: learning rate.
         steps: of training.
         profile: "standard", "fast" for tests, or "paper".
@@ -109,6 +109,7 @@ class CDMLMR(DeepMethod):
         triplet_margin: float = 0.5,
         unlabelled_weight: float = 0.3,
         neighbours: int = 10,
+        quantisation: float = 0.0,
         rate: float = RATE,
         steps: int | None = None,
         profile: str = "standard",
@@ -136,6 +137,7 @@ class CDMLMR(DeepMethod):
         self.triplet_margin = triplet_margin
         self.unlabelled_weight = unlabelled_weight
         self.neighbours = neighbours
+        self.quantisation = quantisation
         self.rate = rate
         self.steps = steps
 
@@ -175,9 +177,8 @@ class CDMLMR(DeepMethod):
 
     @property
     def _reads_pool(self) -> bool:
-        if self.profile == "paper" and self.losses not in ("both", "contrastive"):
-            return False
-        return self.uses_unlabelled and self.unlabelled_weight > 0
+        published = self.profile == "paper" and self.losses not in ("both", "contrastive")
+        return self.uses_unlabelled and self.unlabelled_weight > 0 and not published
 
     def _fit(self, data: TrainingData, progress: Progress) -> None:
         several_stages = self.profile != "paper" and data.train.labels.is_labelled.any()
@@ -245,9 +246,8 @@ class CDMLMR(DeepMethod):
         return staged._train(context)
 
     def _sizes(self, source: Documents) -> Sizes:
-        labelled = source.labelled
-        columns = [column.values.shape[1] for column in labelled.columns.values()]
-        sizes = FAST if self.profile == "fast" else sizes_for(len(labelled), columns)
+        columns = [column.values.shape[1] for column in source.labelled.columns.values()]
+        sizes = FAST if self.profile == "fast" else sizes_for(len(source.labelled), columns)
         given = {name: getattr(self, name) for name in ("members", "steps", "mixup")}
         return replace(sizes, **{name: value for name, value in given.items() if value is not None})
 
@@ -273,6 +273,7 @@ class CDMLMR(DeepMethod):
             unlabelled_weight=self.unlabelled_weight,
             neighbours=self.neighbours,
             ramp_steps=sizes.steps // 2,
+            quantisation=self.quantisation,
         )
 
 

@@ -17,8 +17,8 @@ from diptych.methods.deep.tower_inputs import ModalityInputs
 from diptych.methods.deep.towers import BranchLayer, MemberTower, Tower
 from diptych.methods.selection import Validation
 from diptych.methods.training_inputs import Documents, row_numbers
-from diptych.nets.cdmlmr import BRANCH_GAIN, SHARED_GAIN, CdmlmrNetwork, DeepBelief, NetworkShape
-from diptych.nets.cdmlmr_objective import CdmlmrObjective, CdmlmrOptions
+from diptych.nets.cdmlmr import BRANCH_GAIN, SHARED_GAIN, CdmlmrNetwork, CdmlmrOptions, DeepBelief, NetworkShape
+from diptych.nets.cdmlmr_objective import CdmlmrObjective
 from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import MixedBatches
 from diptych.training import Cosine, History, LoopSettings
