@@ -35,7 +35,7 @@ def chromium() -> str:
 def browser() -> Iterator:
     """Closed with the module: as long as it is open, playwright runs an event loop in this thread."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    playwright.expect.set_options(timeout=15_000)
+    playwright.expect.set_options(timeout=30_000)
     program = chromium()
     with playwright.sync_playwright() as running_playwright:
         opened = running_playwright.chromium.launch(executable_path=program, args=FLAGS)
@@ -66,7 +66,7 @@ def open_page(browser) -> Iterator:
     def opened(address: str, **options):
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 2800}, "locale": "en-GB"} | options)
         contexts.append(context)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(30_000)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda request: foreign(request.url) and problems.append(request.url))

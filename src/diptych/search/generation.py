@@ -1,5 +1,6 @@
 """One generation of an index, opened: everything in its folder, until another folder takes its place."""
 
+import logging
 import re
 import threading
 from collections.abc import Mapping
@@ -34,6 +35,8 @@ from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester, Texts, TextsPlan, open_texts
 from diptych.search.writer import IndexWriter
+
+_log = logging.getLogger(__name__)
 
 
 class Generation:
@@ -116,6 +119,11 @@ class Generation:
         """Changes this generation."""
         return IndexWriter(self.index, self.raw, self.store, self._embedder, self.spaces, self.texts)
 
+    def warm(self) -> None:
+        """Load encoders, and begin to read what is known of every document, which may take seconds, beside all else."""
+        self.raw.warm()
+        threading.Thread(target=self._read_catalogue, name="diptych-catalogue", daemon=True).start()
+
     def info(self) -> dict[str, Any]:
         """What the index is: modalities are counted now, classes and splits were counted when it was built."""
         known = self.description
@@ -161,6 +169,16 @@ class Generation:
         problem = self.keys.problem(where)
         if problem is not None:
             raise problem
+
+    def _read_catalogue(self) -> None:
+        if not self.enter():
+            return
+        try:
+            self.catalogue.view()
+        except DiptychError as error:  # whoever needs it reads it again and is told
+            _log.warning("The documents of the index could not be read: %s", error)
+        finally:
+            self.leave()
 
     def _count(self, where: str | None) -> int | None:
         """How many documents there are, or meet a condition; None where that is not known yet."""

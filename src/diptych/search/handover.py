@@ -199,10 +199,10 @@ class Generations:
         return self._current
 
     def warm(self) -> None:
-        """Load encoders now, and those of every generation to come when it is opened."""
+        """Load encoders and the catalogue now, and those of every generation to come when it is opened."""
         self._warmed = True
         if self._current is not None:
-            self._current.raw.warm()
+            self._current.warm()
 
     def close(self) -> None:
         """Give back files; closing twice does no harm."""
@@ -267,7 +267,7 @@ class Generations:
             self._current = self._opened()
             former.retire()
         if self._warmed:
-            self.current.raw.warm()
+            self.current.warm()
 
     def _keep_trying(self) -> None:
         """Open the index as soon as its engine is there; what is in the way is logged whenever it changes."""
@@ -280,7 +280,7 @@ class Generations:
                 self._absence = error
                 continue
             if self._warmed:
-                opened.raw.warm()
+                opened.warm()
             with self._opening:
                 if self._closed.is_set():
                     opened.retire()

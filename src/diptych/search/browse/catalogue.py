@@ -129,7 +129,7 @@ class Catalogue:
         with self._lock:
             if self._last < 0:
                 changes = self._changes(0)
-                self._read(self._index.list_ids(limit=max(1, self._index.count())))
+                self._read_all(self._index.list_ids(limit=max(1, self._index.count())))
             else:
                 changes = self._changes(self._last)
                 self._read([change.id for change in changes])
@@ -137,6 +137,17 @@ class Catalogue:
             if self._made is None:
                 self._made, self._meeting = _as_view(self._entries), {}
             return self._made
+
+    def _read_all(self, ids: Sequence[str]) -> None:
+        """Read every document: once where its text and another side are called alike, as `text:7` and `image:7` are."""
+        mark = f"{self._text}:"
+        others = {id.partition(":")[2]: id for id in ids if not id.startswith(mark)}
+        texts = [id for id in ids if id.startswith(mark)]
+        twins = {id: others[name] for id in texts if (name := id.removeprefix(mark)) in others}
+        self._read([id for id in ids if id not in twins])
+        for id, other in twins.items():
+            if other in self._entries:
+                self._entries[id] = replace(self._entries[other], is_text=True)
 
     def _read(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _PAGE):

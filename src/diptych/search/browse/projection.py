@@ -5,8 +5,8 @@ added later, is placed among its nearest landmarks: at the mean of their positio
 large index costs no more than its landmarks do, and nothing moves when items are added.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,12 +120,18 @@ def read_projection(folder: Path) -> Projection | None:
         return known
 
 
-def living_projection(folder: Path, index: Index) -> Projection | None:
-    """The layout as it is now: without what was removed since the index was built, and with what was added."""
+def living_projection(folder: Path, index: Index, wanted: Container[str] | None = None) -> Projection | None:
+    """The layout as it is now: without what was removed since the index was built, and with what was added.
+
+    Args:
+        folder: of the index.
+        index: its entries.
+        wanted: only these of them; None: all.
+    """
     known = read_projection(folder)
     if known is None:
         return None
-    ids = index.list_ids(limit=max(1, index.count()))
+    ids = [id for id in index.list_ids(limit=max(1, index.count())) if wanted is None or id in wanted]
     place_of = dict(zip(known.ids, range(len(known.ids)), strict=True))
     there = [place_of[id] for id in ids if id in place_of]
     kept = Projection(
@@ -174,14 +180,9 @@ def living_points(folder: Path, index: Index) -> list[dict[str, Any]] | None:
 
 def item_map(folder: Path, index: Index, catalogue: Catalogue) -> Projection | None:
     """The layout of items, each once, at the place of the entry that stands for it, with its label of today."""
-    known = living_projection(folder, index)
-    if known is None:
-        return None
     standing, labels = catalogue.documents(), catalogue.labels()
-    kept = [at for at, id in enumerate(known.ids) if id in standing]
-    ids = [known.ids[at] for at in kept]
-    shown = [labels[standing[id]] for id in ids]
-    return Projection(known.method, ids, [known.modalities[at] for at in kept], shown, known.positions[kept])
+    known = living_projection(folder, index, standing)
+    return None if known is None else replace(known, labels=[labels[standing[id]] for id in known.ids])
 
 
 def _principal(vectors: Singles, count: int) -> Floats:

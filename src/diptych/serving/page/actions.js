@@ -114,13 +114,18 @@ export class Actions {
   async name(hits, label) {
     const { app } = this;
     const before = hits.map((hit) => [hit, hit.metadata?.label ?? null]);
+    const end = hits.length > 20 ? toast(t("preparing"), { seconds: 0 }) : null;
+    let written = 0;
     const write = (pairs) => forEach(pairs, async ([hit, value]) => {
       await this.api.send("PATCH", `/v1/items/${encodeURIComponent(hit.id)}`, { metadata: { label: value } });
+      written += 1;
+      end?.say(t("preparing.share", { p: percent(written / pairs.length) }));
       if (hit.metadata) hit.metadata = { ...hit.metadata, label: value ?? undefined };
     });
     const failed = await write(hits.map((hit) => [hit, label]));
     const items = hits.map((hit) => hit.item || hit.id);
     await this.api.send("PUT", "/v1/labels", { items: items.slice(0, 5000), label }).catch(() => {});
+    end?.();
     app.selection.clear();
     this.refresh(hits);
     const back = async () => {
@@ -140,10 +145,10 @@ export class Actions {
     const { app } = this;
     const { results } = app;
     const before = { hits: results.hits, loaded: results.loaded, total: app.total };
-    const keys = new Set(hits.map((hit) => hit.item || hit.id));
-    results.remove(keys);
-    if (app.total !== null) app.total -= keys.size;
-    app.info.items -= keys.size;
+    const ids = new Set(hits.map((hit) => hit.id));
+    const gone = results.remove(ids);
+    if (app.total !== null) app.total -= gone;
+    app.info.items -= ids.size;
     app.countItems();
     app.tell();
     app.selection.clear();
@@ -153,13 +158,13 @@ export class Actions {
       this.leaving.delete(mark);
       Object.assign(results, { hits: before.hits, loaded: before.loaded });
       app.total = before.total;
-      app.info.items += keys.size;
+      app.info.items += ids.size;
       results.grid.clear();
       results.grid.set(results.hits.length, 0);
       app.countItems();
       app.tell();
     };
-    const end = toast(t("deleted", { n: keys.size }), { action: t("undo"), run: undo, seconds: UNDO_S });
+    const end = toast(t("deleted", { n: ids.size }), { action: t("undo"), run: undo, seconds: UNDO_S });
     this.leaving.set(mark, { hits, timer: setTimeout(() => { end(); this.commit(mark); }, UNDO_S * 1000) });
   }
 

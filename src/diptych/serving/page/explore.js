@@ -53,6 +53,7 @@ export class View {
       find("#map-says").textContent = error.message;
       return undefined;
     }
+    await this.spread();
     const again = this.old;
     this.old = false;
     this.dress();
@@ -72,6 +73,21 @@ export class View {
     this.sums = new Map();
     for (const code of this.points.codes) this.sums.set(code, (this.sums.get(code) ?? 0) + 1);
     this.over = -1;
+  }
+
+  /** What has no class of its own has the one that teaching spread to it, for whoever may teach. */
+  async spread() {
+    const { codes, ids, labels } = this.points;
+    if (!this.app.writes() || !this.sums.has(NONE)) return;
+    const found = await this.app.api.json("/v1/teach/spread").catch(() => null);
+    const known = new Map(found?.items.map((item, place) => [item, found.labels[place]]));
+    ids.forEach((id, place) => {
+      const label = codes[place] === NONE ? known.get(id.replace(/^[^:]*:/, "")) : null;
+      if (!label) return;
+      if (!labels.includes(label)) labels.push(label);
+      codes[place] = labels.indexOf(label);
+      this.sums.set(codes[place], (this.sums.get(codes[place]) ?? 0) + 1);
+    });
   }
 
   describe() {

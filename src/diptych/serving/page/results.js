@@ -78,13 +78,17 @@ export class Results {
     return found?.hit ?? null;
   }
 
-  remove(keys) {
-    this.hits = this.hits.filter((hit) => !keys.has(hit.item || hit.id));
-    for (const hit of this.hits) if (hit.group) hit.group = hit.group.filter((one) => !keys.has(one.item || one.id));
-    this.loaded -= keys.size;
+  /** Take items out, by the ids of the entries that stand for them; returns how many were here. */
+  remove(ids) {
+    const before = this.hits.length;
+    this.hits = this.hits.filter((hit) => !ids.has(hit.id));
+    for (const hit of this.hits) if (hit.group) hit.group = hit.group.filter((one) => !ids.has(one.id));
+    const gone = before - this.hits.length;
+    this.loaded -= gone;
     const { waiting } = this.grid;
     this.grid.clear();
     this.grid.set(this.hits.length, waiting);
+    return gone;
   }
 
   nothing(title, sentence, { loosen = false, unfilter = false } = {}) {
