@@ -14,7 +14,7 @@ from diptych.data import Arrays, Dataset, Protocol, TrainingData, as_dataset, de
 from diptych.methods.embedding import Embedder
 from diptych.methods.purposes import SPACES
 from diptych.methods.selection import selection_note
-from diptych.methods.training_inputs import ignore_single_class, refuse_single_class
+from diptych.methods.training_inputs import ignore_single_class, note_lone_classes, refuse_single_class
 
 
 class Parametrised:
@@ -148,9 +148,9 @@ class Method(Parametrised, Embedder, ABC):
         protocol = self._protocol(dataset, protocol or Protocol())
         seen = training_data(dataset, protocol, modalities)
         self._check_data(seen)
-        notes: dict[str, str] = {}
+        notes = note_lone_classes(seen, protocol) if self.uses_labels else {}
         if self.uses_labels and self.works_without_labels:
-            seen, notes = ignore_single_class(seen)
+            seen, notes = ignore_single_class(seen, notes)
         started = time.perf_counter()
         propagation = {}
         if protocol.propagate and self.uses_labels:

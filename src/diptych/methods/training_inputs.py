@@ -12,6 +12,8 @@ from diptych.data import Dataset, Kind, Labels, Partition, Protocol, TrainingDat
 from diptych.features.scaling import Scaling, fit_scaling
 
 _log = logging.getLogger(__name__)
+_NAMED = 5
+"""How many names a note lists."""
 
 
 def lacks_labels(dataset: Dataset, protocol: Protocol) -> bool:
@@ -59,15 +61,39 @@ def refuse_single_class(method: str, data: TrainingData) -> None:
         )
 
 
-def ignore_single_class(data: TrainingData) -> tuple[TrainingData, dict[str, str]]:
-    """Leave out training labels that are all the same, for a method that can do without.
+def note_lone_classes(data: TrainingData, protocol: Protocol) -> dict[str, str]:
+    """Say which classes have a single training item, unless the protocol withheld the others.
 
     Returns:
-        The data, and for the model's record what was done; nothing where nothing was.
+        For the model's record a sentence about them; nothing where there are none.
+    """
+    labels = data.train.labels
+    lone = [labels.classes[code] for code in np.flatnonzero(labels.class_counts() == 1)]
+    if not lone or protocol.withholds_labels:
+        return {}
+    shown = ", ".join(f"'{name}'" for name in lone[:_NAMED]) + ", …" * (len(lone) > _NAMED)
+    note = f"the class {shown} has" if len(lone) == 1 else f"the classes {shown} have"
+    note += " a single training item" + " each" * (len(lone) > 1)
+    sentence = "%s, which tells hardly anything of a class; label more items, or merge small classes."
+    _log.warning(sentence, note[0].upper() + note[1:])
+    return {"class_note": note}
+
+
+def ignore_single_class(
+    data: TrainingData, notes: Mapping[str, str] | None = None
+) -> tuple[TrainingData, dict[str, str]]:
+    """Leave out training labels that are all the same, for a method that can do without.
+
+    Args:
+        data: the training data.
+        notes: what is to be recorded already.
+
+    Returns:
+        The data, and for the model's record what was done beside the notes.
     """
     only = single_class(data.train.labels)
     if only is None:
-        return data, {}
+        return data, dict(notes or {})
     note = f"every training label is '{only}', and one class tells nothing, so the items were taken as unlabelled"
     _log.warning("%s.", note[0].upper() + note[1:])
     return without_labels(data), {"label_note": note}

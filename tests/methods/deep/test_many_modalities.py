@@ -123,11 +123,15 @@ def test_arrays_with_rows_of_nan_are_learned_from(rare_audio):
     assert 0.1 < model.score(part, labels) <= 1.0
 
 
-def test_a_class_of_one_item_is_learned_from(three_dataset):
+def test_a_class_of_one_item_is_learned_from_and_named(three_dataset, caplog):
     labels = ["alone", *(label for label in three_dataset.items.column("label").to_pylist()[1:])]
     data = {name: three_dataset.everything.features(name) for name in NAMES}
     model = quick().fit(data, labels=labels, splits=three_dataset.splits.tolist())
     assert np.isfinite(model.embed("audio", rows_of(three_dataset, "audio"))).all()
+    assert model.record_["class_note"] == "the class 'alone' has a single training item"
+    assert "The class 'alone' has a single training item, which tells hardly anything" in caplog.text
+    few = create("sm").fit(three_dataset, Protocol(labels_per_class=1))  # which is meant
+    assert "class_note" not in few.record_
 
 
 def test_auto_joins_three(three_gaps_dataset):
