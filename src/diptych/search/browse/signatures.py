@@ -16,19 +16,21 @@ from diptych.index import Index
 from diptych.search.media_store import MediaStore
 
 _GREY_SIZE, _COLOUR_SIZE = (9, 8), (2, 2)
-_MOST_DIFFERENT_BITS, _MOST_DIFFERENT_COLOUR = 5, 6
+_MOST_DIFFERENT_BITS, _MOST_DIFFERENT_COLOUR = 3, 5
+_LEAST_BRIGHTER = 2
+"""Grey levels: the noise of an even surface decides nothing."""
 _MOST_KEPT = 200_000
 
 
 def signature(image: ImageArray) -> str:
     """The signature of an image as 40 hexadecimal digits.
 
-    The first 16 are a difference hash: whether each of 8 × 8 places is brighter than its right neighbour. The others
-    are the mean colours of the four quarters.
+    The first 16 are a difference hash: whether each of 8 × 8 places is clearly brighter than its right neighbour. The
+    others are the mean colours of the four quarters.
     """
     opened = Image.fromarray(image)
     grey = np.asarray(opened.convert("L").resize(_GREY_SIZE, Image.Resampling.BOX), np.int16)
-    bits = np.packbits(grey[:, :-1] > grey[:, 1:])
+    bits = np.packbits(grey[:, :-1] > grey[:, 1:] + _LEAST_BRIGHTER)
     colours = np.asarray(opened.resize(_COLOUR_SIZE, Image.Resampling.BOX), np.uint8)
     return bits.tobytes().hex() + colours.tobytes().hex()
 

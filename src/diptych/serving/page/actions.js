@@ -6,7 +6,7 @@ import { askText } from "/page/saved.js";
 import { counted, download, examplesOf, toast } from "/page/selection.js";
 import { MOST_EXAMPLES } from "/page/state.js";
 
-const UNDO_S = 8;
+const UNDO_S = 20;
 const AT_ONCE = 4;
 
 /** Do something for each, a few at a time; returns what failed. */

@@ -6,8 +6,8 @@ import { t } from "/page/i18n.js";
 import { isMedia, kindOf } from "/page/kinds.js";
 import { marked, plain } from "/page/words.js";
 
-const MOST_DIFFERENT_BITS = 5;
-const MOST_DIFFERENT_COLOUR = 6;
+const MOST_DIFFERENT_BITS = 3;
+const MOST_DIFFERENT_COLOUR = 5;
 
 export const labelsOf = (metadata) => [metadata.label ?? metadata.labels ?? []].flat().filter((label) => label !== null).map(plain);
 /** The classes that were given, else the one that is guessed. */
