@@ -1,5 +1,6 @@
 """An index that is in use is built anew: no acknowledged change is lost, and whoever has it open follows."""
 
+import os
 import shutil
 import threading
 import time
@@ -11,7 +12,7 @@ from diptych._core.errors import BackendUnavailableError, DataError
 from diptych.data import Dataset
 from diptych.index.registry import EngineLocation
 from diptych.methods import create, save_model
-from diptych.search import NewItem, QueryPart, Searcher, build_index, handover, index_folder
+from diptych.search import NewItem, QueryPart, Searcher, build_index, generation, handover, index_folder
 from search.gallery import png
 
 LONG = "a blue cloth " + "of many threads " * 2_000
@@ -252,3 +253,24 @@ def test_time_limits_reach_the_vectors_the_texts_and_the_lock(own_index, monkeyp
             with pytest.raises(BackendUnavailableError, match="changed by another process"):
                 searcher.remove(["image:red-00"])
             assert time.monotonic() - started < 2
+
+
+def test_an_index_that_is_replaced_while_it_is_opened_is_opened_again(own_index, fields, tmp_path, monkeypatch) -> None:
+    """Else the model of one index would meet the vectors of the other."""
+    other = tmp_path / "other"
+    save_model(create("cca", components=3).fit(Dataset.open(fields / "dataset")), tmp_path / "model")
+    build_index(tmp_path / "model", Dataset.open(fields / "dataset"), other, projection="none")
+    opened, load = [], generation.load_model
+
+    def replaced_meanwhile(folder):
+        model = load(folder)
+        if opened == ["first"]:
+            files.exchange_folders(other, own_index)
+        opened.append("again")
+        return model
+
+    with Searcher.open(own_index) as searcher:
+        opened.append("first")
+        monkeypatch.setattr(generation, "load_model", replaced_meanwhile)
+        os.utime(own_index / index_folder.FILE)  # as if another had taken its place
+        assert searcher.info()["dimension"] == 3 and opened == ["first", "again", "again"]

@@ -118,3 +118,19 @@ def test_no_search_fails_and_no_write_is_lost_while_the_index_is_swapped(searche
             thread.join()
     assert not failed and written and len(set(searched)) >= 2
     assert all(searcher.get(id) is not None for id in written)
+
+
+def test_what_was_taught_wrongly_does_not_confirm_itself(searcher, teacher, own) -> None:
+    """After learning, items stay where the model without answers had placed them, and new ones join them."""
+    by_colour(teacher)
+    teacher.answer(["red-00", "red-01", "red-02"], "blue", who="ann")
+    assert teacher.guesses(0.0)["red-09"][0] == "blue"
+    before = {item: teacher.graph.vectors[row] for item, row in teacher.graph.row_of.items()}
+    learn(own, method="sm")
+    assert teacher.status().items == 80
+    for item, row in teacher.graph.row_of.items():
+        np.testing.assert_allclose(teacher.graph.vectors[row], before[item], atol=2e-3)
+    searcher.add([NewItem("image:mine", "image", png("green", "mine")), NewItem("text:mine", "text", "a green tile")])
+    teacher.answer(["red-00", "red-01", "red-02"], "red", who="ann")
+    guesses = teacher.guesses(0.0)
+    assert guesses["red-09"][0] == "red" and guesses["mine"][0] == "green"

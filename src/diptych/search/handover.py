@@ -172,7 +172,7 @@ class Generations:
     ) -> None:
         self.folder, self._writable = folder, writable
         self._wait_s: float | None = options.get("wait_s")
-        self._opened = partial(Generation, folder, writable=writable, url=url, options=options)
+        self._open = partial(Generation, folder, writable=writable, url=url, options=options)
         self._opening = threading.Lock()
         self._warmed = False
         self._closed = threading.Event()
@@ -268,6 +268,17 @@ class Generations:
             former.retire()
         if self._warmed:
             self.current.warm()
+
+    def _opened(self) -> Generation:
+        """Open the index; once more if another took its place meanwhile, for then parts of both were read."""
+        for _ in range(_TRIES):
+            before = generation_of(self.folder) if Description.is_in(self.folder) else None
+            try:
+                return self._open()
+            except Exception:
+                if before is None or generation_of(self.folder) == before:
+                    raise
+        raise BackendUnavailableError("the index is replaced again and again; try again in a moment.")
 
     def _keep_trying(self) -> None:
         """Open the index as soon as its engine is there; what is in the way is logged whenever it changes."""

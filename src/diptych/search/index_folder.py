@@ -68,6 +68,11 @@ class Description:
         """Keep it in an index's folder."""
         write_json(folder / FILE, {"format": FORMAT, "format_version": FORMAT_VERSION} | asdict(self))
 
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether a folder is that of an index."""
+        return (folder / FILE).is_file()
+
     @classmethod
     def read(cls, folder: Path) -> "Description":
         """Read it from an index's folder."""

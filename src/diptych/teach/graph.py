@@ -1,24 +1,32 @@
 """The items of an index as a graph of neighbours.
 
-An item is placed by the vectors of its sides in the space that was learned from pairs alone, so that what was taught
-before does not decide what is near.
+An item is placed by the vectors of its sides in the partner space. What was taught before must not decide what is near,
+or mistakes would confirm themselves: once a model was learned from answers, items stay where the last model without
+them had placed them, and items added since are placed beside those that they are near to now.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from diptych._core.arrays import Booleans, Floats, Integers, Singles, Sparse
+from diptych._core.files import atomic_file
 from diptych._core.optional import faiss
 from diptych.evaluation.similarity import unit_rows
 from diptych.index import Item
 from diptych.methods.propagation import NEIGHBOURS, graph_of_neighbours, nearest_rows
 from diptych.search.entries import document_of
 from diptych.search.generation import Generation
+from diptych.search.index_folder import folder_beside
 from diptych.search.raw_embedder import media_type_of
 
 _PAGE = 2_000
+_PLACES_FILE = "places.npz"
+_MAPPED_BY, _RIDGE = 5_000, 1e-3
+"""Items by which the map to earlier places is fitted, and its ridge as a share of the mean variance."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,53 @@ class ItemInfo:
     label: str | None = None
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where items stood before anything was learned from answers.
+
+    Attributes:
+        items: their names.
+        vectors: of each, of length 1.
+    """
+
+    items: Sequence[str]
+    vectors: Singles
+
+    def write(self, folder: Path) -> None:
+        """Keep them in the folder beside an index."""
+        with atomic_file(folder / _PLACES_FILE) as temporary, temporary.open("wb") as file:
+            np.savez(file, items=np.array(self.items, np.str_), vectors=self.vectors.astype(np.float16))
+
+    @classmethod
+    def read(cls, folder: Path) -> "Places | None":
+        """Read what `write` kept; None where there is nothing, or it cannot be read."""
+        try:
+            with np.load(folder / _PLACES_FILE, allow_pickle=False) as kept:
+                vectors = np.asarray(unit_rows(kept["vectors"].astype(np.float32)), np.float32)
+                return cls(kept["items"].tolist(), vectors)
+        except (OSError, ValueError, KeyError, BadZipFile):
+            return None
+
+    def mapped_from(self, items: Sequence[str], vectors: Singles) -> tuple[Singles, Singles | None]:
+        """Items that are known where they stood, the others by a linear map fitted on those; and the map.
+
+        The map is None, and the vectors are as they are, where fewer than two items are known.
+        """
+        row_of = {item: row for row, item in enumerate(self.items)}
+        here = np.array([row for row, item in enumerate(items) if item in row_of], np.int64)
+        if len(here) < 2:
+            return vectors, None
+        there = np.array([row_of[items[row]] for row in here])
+        some = slice(None, None, -(-len(here) // _MAPPED_BY))
+        rows, targets = vectors[here[some]].astype(np.float64), self.vectors[there[some]]
+        scatter = rows.T @ rows
+        ridge = _RIDGE * np.trace(scatter) / len(scatter)
+        to_places = np.linalg.solve(scatter + ridge * np.eye(len(scatter)), rows.T @ targets).astype(np.float32)
+        placed = np.asarray(unit_rows(vectors @ to_places), np.float32)
+        placed[here] = self.vectors[there]
+        return placed, to_places
+
+
 @dataclass
 class ItemGraph:
     """Items, their neighbours and the graph of these; rows of removed items stay, without neighbours.
@@ -45,7 +100,11 @@ class ItemGraph:
         info: of each item.
         vectors: the unit vectors of each row.
         living: which rows are items that are still there.
+        cosines: of each row with its neighbours.
+        nearest: the rows of these; -1 for none.
         graph: the affinities, as propagation wants them.
+        row_of: the row of each item.
+        to_places: from vectors of the index to those of the graph; None where these are the same.
     """
 
     items: list[str]
@@ -55,7 +114,8 @@ class ItemGraph:
     cosines: Singles
     nearest: Integers
     graph: Sparse
-    row_of: dict[str, int] = field(default_factory=dict)
+    row_of: dict[str, int]
+    to_places: Singles | None = None
 
     @classmethod
     def of(cls, generation: Generation) -> "ItemGraph":
@@ -64,15 +124,17 @@ class ItemGraph:
         ids = index.list_ids(limit=max(1, index.count()))
         entries = [entry for start in range(0, len(ids), _PAGE) for entry in index.get(ids[start : start + _PAGE])]
         info, vectors = _documents([entry for entry in entries if entry is not None], generation)
+        items, to_places = list(info), None
+        if "taught_from" in generation.description.dataset and (known := Places.read(folder_beside(generation.folder))):
+            vectors, to_places = known.mapped_from(items, vectors)
         count = len(info)
         width = min(NEIGHBOURS, max(0, count - 1))
         cosines, nearest = np.zeros((count, 0), np.float32), np.zeros((count, 0), np.int64)
         if width:
             cosines, nearest = nearest_rows(vectors, width)
-        items = list(info)
         rows = {item: row for row, item in enumerate(items)}
         graph = graph_of_neighbours(cosines, nearest)
-        return cls(items, info, vectors, np.ones(count, np.bool_), cosines, nearest, graph, rows)
+        return cls(items, info, vectors, np.ones(count, np.bool_), cosines, nearest, graph, rows, to_places)
 
     def changed(self, generation: Generation, entries: Sequence[str]) -> "ItemGraph":
         """The graph after entries were written or removed: their items are placed anew, all others stay.
@@ -87,6 +149,8 @@ class ItemGraph:
         sides = [f"{name}:{item}" for item in touched for name in generation.model.modalities]
         present = {item.id: item for item in index.get(sides) if item is not None} | found
         info, vectors = _documents(list(present.values()), generation)
+        if self.to_places is not None:
+            vectors = np.asarray(unit_rows(vectors @ self.to_places), np.float32)
         items, rows = [*self.items], dict(self.row_of)
         for item in info:
             if item not in rows:
@@ -106,7 +170,7 @@ class ItemGraph:
         cosines[~living] = 0.0
         kept = {item: known for item, known in self.info.items() if living[rows[item]]}
         graph = graph_of_neighbours(cosines, nearest)
-        return ItemGraph(items, kept | info, grown, living, cosines, nearest, graph, rows)
+        return ItemGraph(items, kept | info, grown, living, cosines, nearest, graph, rows, self.to_places)
 
     def _neighbours(self, vectors: Singles, places: Integers, more: int) -> tuple[Singles, Integers]:
         """The neighbours of all rows, those of some rows looked for again."""

@@ -138,7 +138,7 @@ class _Reporter:
         self._file = folder_beside(index) / _FILE
         self._started, self._since = _now(), time.monotonic()
         self._phase, self._phase_since, self._before = "preparing", time.monotonic(), 0.0
-        self._written = 0.0
+        self._written = self._fraction = 0.0
         self.write(JobState("running", "preparing"))
 
     def __call__(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
@@ -152,7 +152,8 @@ class _Reporter:
         inside = done / max(total, 1)
         if phase == "fitting":
             inside = min(0.95, (time.monotonic() - self._phase_since) / _FIT_S)
-        fraction = min(0.99, self._before + _SHARES[self._phase] * inside)
+        # A phase has several stages, of which each begins anew: what was said to be done stays so.
+        self._fraction = fraction = max(self._fraction, min(0.99, self._before + _SHARES[self._phase] * inside))
         elapsed = time.monotonic() - self._since
         left = elapsed * (1 - fraction) / fraction if fraction > 0.05 else None
         self.write(JobState("running", stage, round(fraction, 3), remaining_s=left and round(left, 1)))

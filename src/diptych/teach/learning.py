@@ -30,6 +30,7 @@ from diptych.search.entries import document_of
 from diptych.search.generation import Generation
 from diptych.search.index_folder import Description, folder_beside
 from diptych.search.raw_embedder import media_type_of
+from diptych.teach.graph import Places
 from diptych.teach.models import ModelRecord, Models, record_of
 from diptych.teach.teacher import Teacher
 
@@ -72,6 +73,8 @@ def learn(
             teacher = Teacher(searcher)
             try:
                 status, guesses = teacher.status(), teacher.guesses()
+                if "taught_from" not in known.dataset and teacher.graph is not None:
+                    Places(teacher.graph.items, teacher.graph.vectors).write(folder_beside(folder))
                 answers = {label.item: label.label for label in teacher.labels.all().values()}
             finally:
                 teacher.close()

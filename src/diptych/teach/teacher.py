@@ -60,6 +60,9 @@ class Teacher:
 
     Args:
         searcher: the index.
+
+    Attributes:
+        graph: the items, as they were when they were last looked at; None before that.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -69,7 +72,7 @@ class Teacher:
         self._lock = threading.RLock()
         self._token: object = None
         self._last_change, self._version = 0, -1
-        self._graph: ItemGraph | None = None
+        self.graph: ItemGraph | None = None
         self._spread: Spread | None = None
         self._clusters: Clusters | None = None
         self._stored: dict[str, Label] = {}
@@ -210,7 +213,7 @@ class Teacher:
             return [id if id not in entries else items.get(id) for id in ids]
 
     def _is_there(self, item: str) -> bool:
-        graph = self._graph
+        graph = self.graph
         return graph is not None and item in graph.row_of and bool(graph.living[graph.row_of[item]])
 
     def _answered(self, spread: Spread) -> set[int]:
@@ -269,16 +272,16 @@ class Teacher:
             return False
         with write_lock(index.folder):  # a change is listed before it is made; nobody is in the middle of one now
             changes = index.store.changes(after)
-        if not same or self._graph is None or len(changes) > _MOST_NEW * len(self._graph.items):
-            self._graph = ItemGraph.of(index)
+        if not same or self.graph is None or len(changes) > _MOST_NEW * len(self.graph.items):
+            self.graph = ItemGraph.of(index)
         else:
-            self._graph = self._graph.changed(index, [change.id for change in changes])
-        self._clusters = Clusters.find(self._graph)
+            self.graph = self.graph.changed(index, [change.id for change in changes])
+        self._clusters = Clusters.find(self.graph)
         self._token, self._last_change = index.token, changes[-1].number if changes else after
         return True
 
     def _spread_again(self, stale: bool) -> Spread:
-        graph = self._graph
+        graph = self.graph
         assert graph is not None
         given = {graph.row_of[item]: info.label for item, info in graph.info.items() if info.label is not None}
         refused = set()
