@@ -3,13 +3,17 @@
 import shutil
 import threading
 import time
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
+from diptych._core.files import write_json
 from diptych.data import Dataset
 from diptych.search import NewItem
+from diptych.search.index_folder import folder_beside
+from diptych.teach import JobState, LearnJob
 from diptych.teach.learning import added_rows, learn, taught_datasets
 from diptych.teach.models import Models, UnknownModelError
 from search.gallery import png
@@ -134,3 +138,28 @@ def test_what_was_taught_wrongly_does_not_confirm_itself(searcher, teacher, own)
     teacher.answer(["red-00", "red-01", "red-02"], "red", who="ann")
     guesses = teacher.guesses(0.0)
     assert guesses["red-09"][0] == "red" and guesses["mine"][0] == "green"
+
+
+def test_a_process_that_died_without_a_word_has_failed(own) -> None:
+    job, file = LearnJob(own), folder_beside(own) / "learn.json"
+    assert job.state().state == "idle"
+    write_json(file, asdict(JobState("running", "fitting", 0.4, "2026-01-01T00:00:00.000Z", pid=2**22 + 1)))
+    found = job.state()
+    assert found.state == "failed" and "has died" in found.error
+    assert job.cancel().state == "failed"
+    file.write_text("{broken")
+    assert job.state() == JobState()
+
+
+def test_the_oldest_of_many_kept_indexes_makes_room_and_cannot_be_put_back(own) -> None:
+    models = Models(own)
+    known = models.all()
+    for number in range(2, 7):
+        known.append(replace(known[0], id=f"m{number:04d}", fingerprint=str(number)))
+        models.place_of(known[-1].id).mkdir(parents=True)
+    models.note(replace(known[0], id="m0007", fingerprint="7"), known)
+    kept = sorted(path.name for path in models.place_of("m0001").parent.iterdir())
+    assert kept == ["m0004", "m0005", "m0006"] and models.next_id() == "m0008"
+    assert models.active().id == "m0001" and not models.is_kept("m0002")
+    with pytest.raises(DataError, match="not kept any more"):
+        models.activate("m0002")
