@@ -251,8 +251,8 @@ known to the program: images and texts are ingested, a model is fitted on pairs 
 everything else happens through the HTTP API as from the page. The server asks (`/v1/teach/next`), the curator answers
 for the first items of every class that it is asked about, asks to *learn* and waits until the new index is swapped in.
 Questions are about training items only. MAP is that of the test items as they stand in the served index, both
-directions averaged; no label or pairing of them was seen. Written by `{command}`, one thread, while other work ran on
-the machine.
+directions averaged; no label or pairing of them was seen. One seed, one thread; other work ran on the machine, which
+the last column includes. Written by `{command}`.
 
 Before, with pairs alone: MAP **{max(before.values()):.3f}**.
 
@@ -264,7 +264,7 @@ Before, with pairs alone: MAP **{max(before.values()):.3f}**.
   curator looked at {best.shown} questions.
 - Each answer was kept and spread over all items within {max(one.answer_s for _, one in lessons):.2f} s.
 - {lessons[1][1].wrong} wrong answers of {lessons[1][1].answers} cost {lost:.3f}: where a class has a single answer,
-  nothing contradicts a wrong one.{_several(lessons)} `held_out` of `/v1/teach` tells before anything is learned.
+  nothing contradicts a wrong one.{_several(lessons)}
 - The method that was chosen is `{best.method}`, fitted on labels propagated to {best.propagated:,} training pairs.
 """
 
@@ -277,7 +277,11 @@ def _several(lessons: Sequence[tuple[str, Taught]]) -> str:
     """What several answers a class mend."""
     if len(lessons) < 3:
         return ""
-    return f" With several answers a class the same share of wrong ones leaves {_of_class(lessons[2][1]):.3f}."
+    one = lessons[2][1]
+    return (
+        f"\n- With several answers a class, {one.answers} in all that were found among {one.shown:,} questions, "
+        f"{one.wrong} wrong ones leave {_of_class(one):.3f}."
+    )
 
 
 def main() -> None:
