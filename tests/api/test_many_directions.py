@@ -9,6 +9,7 @@ import pytest
 import diptych
 from diptych.comparison import ComparisonReport
 from diptych.experiments import Recipe, compare_methods, evaluate_model, label_curve, model_block, render_report
+from diptych.experiments.recipe import suited
 from diptych.methods import create
 
 DIRECTIONS = [f"{a}->{b}" for a, b in permutations(("image", "text", "audio"), 2)]
@@ -101,3 +102,11 @@ def test_a_label_curve_draws_the_average_and_lists_each_direction(three_dataset,
         "average",
         *(name.replace("->", " → ") for name in DIRECTIONS),
     ]
+
+
+def test_all_methods_of_a_comparison_are_those_that_can_join_so_many(three_dataset, counts_dataset):
+    kept, left_out = suited(three_dataset, Recipe())
+    assert left_out["cfa"] == "it joins 2 modalities, not 3" and "cfa" not in kept.method_names
+    assert {"cca", "cca3v", "sm", "dcca", "cdmlmr", "chance"} <= set(kept.method_names)
+    assert "cfa" not in suited(three_dataset, Recipe(modalities=("image", "audio")))[1]
+    assert "cfa" not in suited(counts_dataset, Recipe())[1]

@@ -212,7 +212,8 @@ class Method(Parametrised, Embedder, ABC):
 
         Comparisons of all methods leave out a method that says so, and repeat what it says.
         """
-        return None
+        most = cls.max_modalities
+        return f"it joins {most} modalities, not {len(widths)}" if most is not None and len(widths) > most else None
 
     @property
     def saved_as(self) -> "Method":
@@ -256,8 +257,7 @@ class Method(Parametrised, Embedder, ABC):
             )
         most = self._most_modalities()
         if most is not None and count > most:
-            able = import_module("diptych.methods.registry").names_of_any_number()
-            two = data.modalities[:most]
+            able, two = import_module("diptych.methods.registry").names_of_any_number(), data.modalities[:most]
             raise FitError(
                 f"{type(self).__name__} joins {most} modalities and the dataset has {count} "
                 f"({', '.join(data.modalities)}); use a method that joins any number ({', '.join(able)}), or name the "
