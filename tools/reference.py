@@ -17,7 +17,7 @@ from diptych._core.rendering import table
 from diptych.cli.main import app
 from diptych.data import Protocol
 from diptych.experiments import Recipe
-from diptych.features.registry import DEFAULT_FEATURES, describe_features, media_types
+from diptych.features.registry import describe_features, media_types
 from diptych.methods import entry, method_class, names
 from diptych.serving import ServingSettings
 
@@ -212,7 +212,7 @@ def features_table() -> str:
     for media_type in media_types():
         for known in describe_features(media_type):
             columns = "varies" if known["dimension"] is None else f"{known['dimension']:,}"
-            default = " (default)" if known["name"] == DEFAULT_FEATURES[media_type] else ""
+            default = " (default)" if known["default"] else ""
             needs = f"`{known['needs']}`" if known["needs"] else "–"
             rows.append([f"`{known['written']}`{default}", media_type, columns, known["kind"], known["summary"], needs])
     return (

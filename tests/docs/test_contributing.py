@@ -12,7 +12,7 @@ import pytest
 from docs.pages import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(?P<language>python|diff) file=(?P<file>\S+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?P<language>python|diff|js) file=(?P<file>\S+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 TRY_OUT = """
 import json, sys
@@ -58,7 +58,8 @@ def tree(tmp_path_factory):
     shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for block in BLOCK.finditer(PAGE):
         path = root / block["file"]
-        if block["language"] == "python":
+        if block["language"] != "diff":
+            path.parent.mkdir(parents=True, exist_ok=True)
             assert not path.exists(), f"{block['file']} is there already"
             path.write_text(block["code"], encoding="utf-8")
         else:
@@ -92,6 +93,78 @@ def test_the_examples_work(tree, tmp_path) -> None:
     assert told["found"] == ["a", "c"]
 
 
+KIND = """
+import json, sys
+from pathlib import Path
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from diptych.ingest import IngestOptions, ingest, understand
+from diptych.methods import create, save_model
+from diptych.search import Searcher, build_index
+from diptych.serving import ServingSettings, create_app
+from serving.asgi_client import AsgiClient
+
+folder = Path(sys.argv[2])
+(folder / "raw").mkdir()
+
+
+def points(kind, seed):
+    shape = {"flat": (5, 5, 0.1), "tall": (0.3, 0.3, 9)}[kind]
+    drawn = np.random.default_rng(seed).normal(0, shape, (40, 3)).astype("<f4")
+    return b"PTS1" + drawn.tobytes()
+
+
+rows = []
+for number in range(40):
+    kind = ("flat", "tall")[number % 2]
+    name = f"{number}.pts"
+    (folder / "raw" / name).write_bytes(points(kind, number))
+    rows.append({"scan": name if number != 3 else "", "text": f"a {kind} thing of number {number}", "label": kind})
+(folder / "raw" / "5.pts").write_bytes(points("tall", 5)[:-3])
+(folder / "raw" / "things.jsonl").write_text("".join(json.dumps(row) + chr(10) for row in rows))
+table = folder / "raw" / "things.jsonl"
+understood = understand(table)
+made = ingest(IngestOptions(table, folder / "dataset", features={"points": "extent", "text": "bow:30"}))
+save_model(create("sm").fit(made.dataset), folder / "model")
+build_index(folder / "model", made.dataset, folder / "index")
+with Searcher.open(folder / "index") as searcher:
+    by_words = searcher.search(text="a tall thing", into="points", k=5)
+    drawn = searcher.thumbnail(by_words.hits[0].id)[:4].hex()
+    app = create_app(searcher, ServingSettings())
+    client = AsgiClient(app)
+    asked = client("POST", "/v1/search", files={"points": ("x.pts", points("flat", 99))}, data={"query": '{"k": 5}'})
+    wrong = client("POST", "/v1/search", files={"points": ("x.pts", b"hello")})
+    page = client("GET", "/page/points.js").status_code
+    client.close()
+print(json.dumps({
+    "columns": {use.column: use.part for use in understood.columns},
+    "items": {name: modality.items for name, modality in made.dataset.modalities.items()},
+    "problems": [str(problem) for problem in made.report.problems],
+    "by_words": [hit.metadata["label"] for hit in by_words.hits],
+    "drawn": drawn,
+    "asked": [hit["metadata"]["label"] for hit in asked.json()["hits"]],
+    "wrong": [wrong.status_code, wrong.json()["error"]["message"]],
+    "page": page,
+}))
+"""
+
+
+def test_a_new_kind_of_media_is_known_everywhere(tree, tmp_path) -> None:
+    """The kind of the example goes from files of a table to a search and a server, with no other file touched."""
+    environment = os.environ | {"PYTHONPATH": str(tree / "src")}
+    command = [sys.executable, "-c", KIND, str(ROOT / "tests"), str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout.splitlines()[-1])
+    assert told["columns"] == {"scan": "points", "text": "text", "label": "label"}
+    assert told["items"] == {"points": 38, "text": 40}
+    assert told["problems"] == ["5.pts: not a set of points: the mark is missing, or the file is cut off"]
+    assert told["by_words"] == ["tall"] * 5 and told["asked"].count("flat") >= 4
+    assert told["drawn"] == b"\x89PNG".hex()
+    assert told["wrong"] == [422, "the file is no set of points this server can read."]
+    assert told["page"] == 200
+
+
 def test_they_touch_the_files_that_the_page_names(tree) -> None:
     """Every file of an example is named in the list above it, by itself or by its place and a name to choose."""
     for block in BLOCK.finditer(PAGE):
@@ -100,7 +173,8 @@ def test_they_touch_the_files_that_the_page_names(tree) -> None:
             assert f"`{file}`" in PAGE, file
         else:
             folder = file.rpartition("/")[0].replace("methods/semantic", "methods/FAMILY")
-            assert re.search(rf"`{folder}/your_\w+\.py`", PAGE), file
+            folder = folder.replace("features/points", "features/your_kind")
+            assert re.search(rf"`{folder}/your_\w+\.(py|js)`", PAGE), file
     changed = {block["file"] for block in BLOCK.finditer(PAGE)}
     for path in sorted((tree / "src").rglob("*.py")):
         name = str(path.relative_to(tree))

@@ -128,3 +128,16 @@ def test_a_method_with_a_space_for_each_direction_is_not_compared_by_others(save
     assert exported.by_direction
     with pytest.raises(ConfigError, match="compares other embeddings in each direction"):
         evaluate_model(load_model(tmp_path / "exported"), counts_dataset)
+
+
+@pytest.mark.parametrize("name", ["cca", "cca3v", "sm", "cdmlmr", "dcca"])
+def test_models_of_three_modalities_are_exported(name, saved, three_gaps_dataset, tmp_path) -> None:
+    folder = saved(name, three_gaps_dataset)
+    export_model(folder, tmp_path / "exported", dataset=three_gaps_dataset)
+    model, loaded = load_model(folder), load_model(tmp_path / "exported")
+    assert loaded.modalities == ("image", "text", "audio")
+    assert {path.name for path in (tmp_path / "exported").glob("*.onnx")} == {"image.onnx", "text.onnx", "audio.onnx"}
+    whole = "both" if "both" in model.purposes else "auto"
+    for modality in model.modalities:
+        rows = rows_near(three_gaps_dataset, modality)
+        np.testing.assert_allclose(loaded.embed(modality, rows, whole), model.embed(modality, rows, whole), atol=2e-4)

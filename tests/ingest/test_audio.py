@@ -168,4 +168,4 @@ def test_columns_that_are_merely_called_like_sounds_stay_metadata(tmp_path) -> N
 def test_a_missing_package_is_told_before_the_work(table, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("diptych.features.registry.find_spec", lambda name: None if name == "soundfile" else object())
     with pytest.raises(ConfigError, match=r"diptych\[audio\].* leave sounds out with --audio-column -"):
-        ingest(IngestOptions(table, tmp_path / "d", features=FEATURES | {"audio": "logmel"}))
+        ingest(IngestOptions(table, tmp_path / "d", features=FEATURES | {"audio": "logmel+mfcc"}))

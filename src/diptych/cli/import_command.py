@@ -109,7 +109,7 @@ def tuxpaint(
         typer.Option("--sound-language", metavar="CODE", help="Language of spoken descriptions; that of the texts."),
     ] = None,
     image_features: Annotated[str, Features] = "efficientnet-lite0",
-    audio_features: Annotated[str, Features] = "logmel",
+    audio_features: Annotated[str, Features] = "logmel+mfcc",
     text_features: Annotated[
         str | None, typer.Option(metavar="NAME", help="Feature extractors; minilm for English, else use.")
     ] = None,

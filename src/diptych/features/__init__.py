@@ -7,6 +7,7 @@ from diptych._core.optional import lazy_exports
 if TYPE_CHECKING:
     from diptych._core.arrays import ImageArray
     from diptych._core.state import stateful
+    from diptych.features.catalogue import DEFAULT_FEATURES
     from diptych.features.contract import Block, ComposedExtractor, Composition, Extractor, Feature, learns, width
     from diptych.features.pipeline import (
         FittedModality,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
         text_encoder_columns,
     )
     from diptych.features.registry import (
-        DEFAULT_FEATURES,
         check_available,
         describe_features,
         make_feature,
@@ -58,8 +58,8 @@ __getattr__ = lazy_exports(
             "save_pipeline",
             "text_encoder_columns",
         ],
+        "catalogue": ["DEFAULT_FEATURES"],
         "registry": [
-            "DEFAULT_FEATURES",
             "check_available",
             "describe_features",
             "make_feature",

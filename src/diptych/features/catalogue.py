@@ -188,6 +188,13 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
     },
 }
 
+DEFAULT_FEATURES: dict[str, str] = {
+    "image": "efficientnet-lite0",
+    "audio": "logmel+mfcc",
+    "text": "minilm",
+}
+"""What each media type is read by where nothing else is said."""
+
 
 def features_of(media_type: str) -> dict[str, FeatureEntry]:
     """Return every feature of a media type by name; a built-in one is not replaced by an installed package's.

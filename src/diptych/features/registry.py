@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from diptych._core.errors import ConfigError
-from diptych.features.catalogue import BUILT_IN, Argument, FeatureEntry, features_of
+from diptych.features.catalogue import BUILT_IN, DEFAULT_FEATURES, Argument, FeatureEntry, features_of
 
 if TYPE_CHECKING:
     from diptych.features.contract import Feature
@@ -190,10 +190,6 @@ def _described(kind: Any) -> str:  # noqa: ANN401
     return {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
 
 
-DEFAULT_FEATURES: dict[str, str] = {"image": "efficientnet-lite0", "audio": "logmel", "text": "minilm"}
-"""What each media type is read by where nothing else is said."""
-
-
 def media_types() -> list[str]:
     """Return the media types that features read: "image", "audio" and "text"."""
     return list(BUILT_IN)
@@ -201,7 +197,7 @@ def media_types() -> list[str]:
 
 def describe_features(media_type: str) -> list[dict[str, Any]]:
     """Describe a media type's features, for tables and JSON; none is imported."""
-    default = DEFAULT_FEATURES.get(media_type)
+    default = DEFAULT_FEATURES.get(media_type, "").split("+")
     return [
         {
             "media_type": media_type,
@@ -213,7 +209,7 @@ def describe_features(media_type: str) -> list[dict[str, Any]]:
             "needs": None if entry.extra is None else entry.remedy,
             "missing": missing_modules(entry),
             "installed": not missing_modules(entry),
-            "default": name == default,
+            "default": name in default,
         }
         for name, entry in features_of(media_type).items()
     ]

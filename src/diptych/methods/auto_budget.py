@@ -19,7 +19,7 @@ from diptych.methods.training_inputs import with_labels_kept
 START_SECONDS = 4.0
 """Importing torch, opening the data and scoring."""
 
-MARGIN = 1.25
+MARGIN = 1.1
 
 _NETWORK_ENTRY = 1.0e-6
 _MACHINE_COLUMN = 1.5e-3

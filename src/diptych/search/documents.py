@@ -172,11 +172,15 @@ class DocumentPages:
         return columns
 
     def _as_typed(self, direction: Direction, gallery: str, listed: Listed) -> Listed:
-        """Cosines of a query with other parts than words, as the cosines of words that say as much."""
-        if direction.alone or self.text_modality is None:
+        """Cosines with a modality as the cosines of typed words with the first one that say as much.
+
+        Words alone are compared with the first as they are; cosines with a further modality, such as sounds beside
+        images, lie elsewhere.
+        """
+        images = [name for name in self.modalities if name != self.text_modality]
+        if self.text_modality is None or (direction.alone and gallery == images[0]):
             return listed
         known = self.calibration.of(direction.purpose)
-        images = [name for name in self.modalities if name != self.text_modality]
         mine = known.documents.line(known.asker_of(direction), gallery)
         words = known.documents.line(known.asker(self.text_modality, by_item=False), (images or [gallery])[0])
         return listed if mine is None or words is None else listed.rescored(words.inverse(mine(listed.scores)))

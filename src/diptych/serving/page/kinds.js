@@ -7,7 +7,11 @@ import { audio } from "/page/audio.js";
 import { image } from "/page/image.js";
 import { text } from "/page/text.js";
 
-const KINDS = { image, audio, text };
+const KINDS = {
+  image,
+  audio,
+  text,
+};
 
 /** The kind by which an item is shown: that of the entry that stands for it, if it can be shown. */
 export function kindOf(hit) {
