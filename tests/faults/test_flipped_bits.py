@@ -14,7 +14,7 @@ from diptych.search import Searcher
 from diptych.search.backup import backup_index, restore_backup
 from search.gallery import png
 
-FLIPS = 40
+FLIPS = 100
 
 
 def answers(index):

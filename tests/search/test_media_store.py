@@ -4,11 +4,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
+import numpy as np
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.search.media_store import FILE, Change, MediaStore, StoredFile
+from diptych.media.decoding import thumbnail
+from diptych.search.media_store import FILE, Change, MediaStore, StoredFile, content_hash
+from diptych.search.thumbnail_seal import unsealed
 
 
 @pytest.fixture
@@ -94,3 +98,30 @@ def test_a_writer_brings_an_earlier_store_to_the_same_rules(tmp_path) -> None:
     assert [(change.id, change.text) for change in store.changes()] == [("b", "text"), ("a", None)]
     assert [change.id for change in store.changes(after=store.changes()[0].number)] == ["a"]
     store.close()
+
+
+def test_a_damaged_thumbnail_or_original_is_told(tmp_path) -> None:
+    small, large = thumbnail(np.zeros((40, 40, 3), np.uint8)), b"the original"
+    store = MediaStore(tmp_path, create=True)
+    store.put([StoredFile("a", content_hash(large), small, original=large)])
+    assert store.thumbnail("a", content_hash(large)) == small and store.problems() == []
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "media.sqlite")) as connection, connection:
+        (kept,) = connection.execute("SELECT thumbnail FROM pictures").fetchone()
+        for place in range(4, len(kept)):  # whichever byte it is
+            wrong = kept[:place] + bytes([kept[place] ^ 4]) + kept[place + 1 :]
+            with pytest.raises(DataError, match="are damaged"):
+                unsealed(wrong)
+        connection.execute("UPDATE pictures SET thumbnail = ?", (wrong,))
+    reader = MediaStore(tmp_path, writable=False)
+    assert reader.problems() == ["the thumbnail of item 'a' is not what was written"]
+    with pytest.raises(DataError, match="the images of the index are damaged"):
+        reader.thumbnail("a", content_hash(large))
+    reader.close()
+    with closing(sqlite3.connect(tmp_path / "media.sqlite")) as connection, connection:
+        connection.execute("UPDATE pictures SET thumbnail = ?, original = ?", (small, b"another one"))
+    reader = MediaStore(tmp_path, writable=False)
+    assert reader.thumbnail("a", content_hash(large)) == small, "as earlier versions kept it"
+    with pytest.raises(DataError, match="are damaged"):
+        reader.get("a", content_hash(large))
+    reader.close()

@@ -22,10 +22,12 @@ from diptych.data import Dataset, media_of
 from diptych.index.local.database import explained, open_database, transaction
 from diptych.media import MediaSource, media_kind, reopen_source
 from diptych.search.raw_embedder import LARGEST_FILE, decoded
+from diptych.search.thumbnail_seal import damaged, is_whole, sealed, unsealed
 
 FILE = "media.sqlite"
 _WAIT_S = 5.0
 _SUBJECT = "the images of the index"
+_HASH_LENGTH = 32
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pictures (
     id TEXT NOT NULL,
@@ -99,7 +101,7 @@ class MediaStore:
 
     def put(self, files: Iterable[StoredFile], changes: Iterable[Change] = ()) -> None:
         """Keep files and list changes, all or none; one that is there already is replaced."""
-        rows = [(p.id, p.hash, p.thumbnail, p.source, p.name, p.original) for p in files]
+        rows = [(p.id, p.hash, sealed(p.thumbnail), p.source, p.name, p.original) for p in files]
         listed = [(change.id, change.text) for change in changes]
         with _told(), self._lock, transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -122,21 +124,30 @@ class MediaStore:
     def problems(self) -> list[str]:
         """Read the whole file and return what is wrong with it; empty if nothing is."""
         with _told(), self._lock:
+            self._connection.create_function("diptych_is_whole", 1, is_whole, deterministic=True)
             found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
+            if found == ["ok"]:
+                wrong = self._connection.execute("SELECT id FROM pictures WHERE NOT diptych_is_whole(thumbnail)")
+                found = [f"the thumbnail of item {id!r:.80} is not what was written" for (id,) in wrong] or found
         return [] if found == ["ok"] else found
 
     def get(self, id: str, hash: str) -> StoredFile | None:
         """One file, if it is there."""
         with _told(), self._lock:
             row = self._connection.execute("SELECT * FROM pictures WHERE id = ? AND hash = ?", (id, hash)).fetchone()
-        return None if row is None else StoredFile(*row)
+        if row is None:
+            return None
+        stored = StoredFile(row[0], row[1], unsealed(row[2]), *row[3:])
+        if stored.original is not None and len(hash) == _HASH_LENGTH and content_hash(stored.original) != hash:
+            raise damaged()
+        return stored
 
     def thumbnail(self, id: str, hash: str) -> bytes | None:
         """One thumbnail, without the rest."""
         asked = "SELECT thumbnail FROM pictures WHERE id = ? AND hash = ?"
         with _told(), self._lock:
             row = self._connection.execute(asked, (id, hash)).fetchone()
-        return None if row is None else bytes(row[0])
+        return None if row is None else unsealed(row[0])
 
     def count(self) -> int:
         """How many files there are."""

@@ -160,6 +160,8 @@ def write_tables(folder: Path, identity: Identity, settings: Settings, codes: Bi
             connection.execute(table)
         _write_head(connection, {"format": FORMAT, "identity": identity.to_json(), "settings": asdict(settings)})
         connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise explained(error, "the index") from None
     finally:
         connection.close()
 
