@@ -8,6 +8,7 @@ import { marked, plain } from "/page/words.js";
 
 const MOST_DIFFERENT_BITS = 3;
 const MOST_DIFFERENT_COLOUR = 5;
+const MOST_BEHIND = 24; // however alike all are, the list goes on
 
 export const labelsOf = (metadata) => [metadata.label ?? metadata.labels ?? []].flat().filter((label) => label !== null).map(plain);
 /** The classes that were given, else the one that is guessed. */
@@ -71,6 +72,7 @@ export class Results {
     const colours = hit.signature.slice(16).match(/../g).map((pair) => parseInt(pair, 16));
     const found = this.leaders.find(
       (one) =>
+        (one.hit.group?.length ?? 0) < MOST_BEHIND &&
         ones(one.bits[0] ^ bits[0]) + ones(one.bits[1] ^ bits[1]) <= MOST_DIFFERENT_BITS &&
         one.colours.every((value, place) => Math.abs(value - colours[place]) <= MOST_DIFFERENT_COLOUR),
     );
