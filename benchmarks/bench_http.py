@@ -117,8 +117,8 @@ class _Server:
         """A query for the items near one."""
         ours = {"parts": [{"kind": "item", "id": id}], "k": K}
         body = json.dumps(ours if self._kind == "ours" else {"id": id, "k": K}).encode()
-        head = f"POST /v1/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-        return head.encode() + b"\r\n\r\n" + body
+        head = "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def stop(self) -> None:
         """End the process."""
