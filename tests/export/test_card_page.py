@@ -113,7 +113,7 @@ FINE = {
     "calibration": None,
     "export": None,
 }
-ALWAYS = ["It was taught 2 classes (art, sport)", "Of 'words' it knows the words", "weakest on 'sport' (MAP 0.300)"]
+ALWAYS = ["It was taught 2 classes (art, sport)", "Of 'words' it has seen the words", "weakest on 'sport' (MAP 0.300)"]
 
 CASES = {
     "learned from pairs alone": {"protocol.saw": "pairs"},

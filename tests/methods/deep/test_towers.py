@@ -9,7 +9,7 @@ from diptych._core.state import pack, unpack
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.layers import Clip, EqualLength, run_chain
 from diptych.methods.deep.network_training import frozen_towers
-from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder, LinearMember, padded, unit_rows
+from diptych.methods.deep.towers import BranchEmbedder, ClassProbabilityEmbedder, RegressionMember, padded, unit_rows
 from diptych.methods.semantic.posteriors import Posteriors
 from nets.small_cdmlmr import SIZES, WORDS, make_network
 
@@ -103,7 +103,7 @@ def class_embedders(share):
     frozen = towers(make_network(2, torch.float32))
     random = np.random.default_rng(2)
     linear = {
-        name: LinearMember(Posteriors(random.normal(size=(size, 3)), random.normal(size=3)), share)
+        name: RegressionMember(Posteriors(random.normal(size=(size, 3)), random.normal(size=3)), share)
         for name, size in SIZES.items()
     }
     return {
@@ -128,7 +128,7 @@ def test_the_cosine_of_two_codes_is_the_probability_of_sharing_a_class(share):
 def test_the_linear_member_counts_by_its_share():
     rows = stored_rows("sound")
     alone, whole, mixed = (class_embedders(share)["sound"] for share in (0.0, 1.0, 0.25))
-    regressed = mixed.linear.posteriors(run_chain(prepare("sound"), rows).astype(np.float64))
+    regressed = mixed.regression.posteriors(run_chain(prepare("sound"), rows).astype(np.float64))
     np.testing.assert_allclose(whole.probabilities(rows), regressed)
     np.testing.assert_allclose(mixed.probabilities(rows), 0.75 * alone.probabilities(rows) + 0.25 * regressed)
 
