@@ -66,7 +66,7 @@ def test_nuswide10k_from_the_official_files_to_the_page(diptych, tmp_path, nuswi
 def wikipedia(tmp_path, monkeypatch):
     small = {"image": "colour-histogram", "text": "bow:60"}
     monkeypatch.setitem(STUDIES, "wikipedia", replace(STUDIES["wikipedia"], raw_features=small))
-    return write_wikipedia(tmp_path / "wiki", train=40, test=30)
+    return write_wikipedia(tmp_path / "wiki", train=40, test=30, side=64)  # enough descriptors for 1,000 words
 
 
 def test_wikipedia_from_images_and_articles_to_the_page(diptych, tmp_path, wikipedia) -> None:
@@ -104,7 +104,7 @@ def test_an_interrupted_description_goes_on(diptych, tmp_path, wikipedia, monkey
 
 @pytest.mark.slow
 def test_the_papers_features_have_the_papers_dimensions(diptych, tmp_path) -> None:
-    release = write_wikipedia(tmp_path / "wiki", train=40, test=30)
+    release = write_wikipedia(tmp_path / "wiki", train=40, test=30, side=64)  # enough descriptors for 1,000 words
     options = ["--raw", release, "--methods", "cfa", "--seeds", "0", "--out", tmp_path / "r"]
     assert diptych("reproduce", "wikipedia", *options).status == 0
     assert Dataset.open(tmp_path / "r" / "dataset").modalities["image"].dimension == 2296
