@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from diptych._core.arrays import Integers
 from diptych._core.errors import ConfigError, DataError
@@ -164,7 +164,8 @@ def write_bundle(path: Path, tensors: Tensors, record: Record) -> None:
     copies = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
     text = json.dumps(record, ensure_ascii=False, allow_nan=False)
     with atomic_file(path) as temporary:
-        save_file(copies, temporary, metadata={"record": text, "digest": hash_tensors(copies, text)})
+        # `save_file` would put another file in place of the temporary one that this process holds.
+        temporary.write_bytes(save(copies, metadata={"record": text, "digest": hash_tensors(copies, text)}))
 
 
 def read_bundle(path: Path) -> tuple[Tensors, Record]:
