@@ -168,7 +168,7 @@ class App {
     if (state.view !== "teach" && !sameResults(state, this.shown)) this.run();
     if (state.view !== "search") this.view(state.view).then((view) => this.state.view === state.view && view.show());
     if (state.item && !this.viewer.isOpen) this.openById(state.item);
-    else if (!state.item && this.viewer.isOpen) this.viewer.dialog.close();
+    else if (!state.item && this.viewer.isOpen) this.viewer.close();
   }
 
   /** The other views are loaded when they are first looked at. */

@@ -15,12 +15,13 @@ export class Viewer {
   constructor(api, actions, writes) {
     Object.assign(this, { api, actions, writes, hit: null });
     this.dialog = find("#viewer");
-    this.dialog.addEventListener("close", () => {
-      this.dialog.replaceChildren();
-      actions.closed(this.hit);
-    });
-    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
+    this.dialog.addEventListener("close", () => this.isOpen || this.leave());
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
     this.dialog.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        event.preventDefault();
+        this.close();
+      }
       if (event.target.closest("input, textarea")) return;
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (by) this.step(by);
@@ -29,6 +30,18 @@ export class Viewer {
 
   get isOpen() {
     return this.dialog.open;
+  }
+
+  /** Close at once: the browser tells of it only after the next key, which must find the focus on the card. */
+  close() {
+    this.dialog.close();
+    this.leave();
+  }
+
+  leave() {
+    if (!this.dialog.hasChildNodes()) return;
+    this.dialog.replaceChildren();
+    this.actions.closed(this.hit);
   }
 
   async step(by) {
@@ -51,7 +64,7 @@ export class Viewer {
     const panel = make(
       "div",
       { class: "facts" },
-      make("div", { class: "head" }, make("h2", { id: "viewer-title" }, ...marked(name, words)), iconButton("close", t("close"), () => this.dialog.close(), { class: "icon close" })),
+      make("div", { class: "head" }, make("h2", { id: "viewer-title" }, ...marked(name, words)), iconButton("close", t("close"), () => this.close(), { class: "icon close" })),
       full,
       this.labels(hit),
       this.facts(hit),
@@ -92,12 +105,12 @@ export class Viewer {
   buttons(hit) {
     const act = (name, image, run, kind = "") => make("button", { type: "button", class: kind, onclick: run }, icon(image), t(name));
     const write = this.writes()
-      ? [act("edit", "edit", () => this.edit(hit)), act("delete", "remove", () => { this.dialog.close(); this.actions.remove([hit]); }, "danger")]
+      ? [act("edit", "edit", () => this.edit(hit)), act("delete", "remove", () => { this.close(); this.actions.remove([hit]); }, "danger")]
       : [];
     return make(
       "div",
       { class: "actions" },
-      act("like", "alike", () => { this.dialog.close(); this.actions.like(hit); }, "primary like"),
+      act("like", "alike", () => { this.close(); this.actions.like(hit); }, "primary like"),
       act("select.one", "check", () => this.actions.select(hit)),
       hit.media ? act("download", "download", () => this.actions.download(hit)) : null,
       ...write,
