@@ -27,10 +27,6 @@ RUN = """async (rules) => {
 }"""
 
 
-ANSWERED = """() => {
-    const { textContent } = document.querySelector("#status");
-    return textContent || !document.querySelector("#nothing").hidden;
-}"""
 STEPS = ("results", "selected", "viewer", "edit", "filters", "menu", "add", "explore")
 
 
@@ -90,9 +86,7 @@ def test_axe_finds_nothing_serious(curated, open_page, axe, scheme) -> None:
 def test_axe_finds_nothing_serious_at_the_start_and_where_nothing_is_found(curated, open_page, axe) -> None:
     for question in ("", "?q=xyzzy&mode=lexical", "?q=yelow+circle"):
         page = open_page(f"{curated}/{question}")
-        page.wait_for_function(
-            "() => document.querySelector('#status').textContent || !document.querySelector('#nothing').hidden"
-        )
+        expect(page.locator("#results")).to_have_attribute("aria-busy", "false")
         page.evaluate(axe)
         assert [found for found in page.evaluate(RUN, RULES) if found[0] != "minor"] == []
 
@@ -136,10 +130,10 @@ def test_the_browser_chooses_the_language_and_the_menu_another(curated, open_pag
 
 def test_what_a_visit_loads_is_small(curated, open_page) -> None:
     page = open_page("about:blank")
-    loaded: dict[str, int] = {}
-    page.on("response", lambda one: "/page/" in one.url and loaded.update({one.url: len(one.body())}))
+    loaded: set[str] = set()
+    page.on("request", lambda one: "/page/" in one.url and loaded.add(one.url.rpartition("/")[2]))
     page.goto(f"{curated}/?q=red")
     page.wait_for_selector(CARDS)
-    page.wait_for_timeout(200)
-    whole = sum(loaded.values()) + len((PAGE / "index.html").read_bytes())
+    page.wait_for_load_state("networkidle")
+    whole = sum((PAGE / name).stat().st_size for name in {*loaded, "index.html"})
     assert len(loaded) > 15 and whole < 150_000

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import threading
 import zipfile
 
 import numpy as np
@@ -64,18 +65,28 @@ def chosen(page):
 # --- scrolling
 
 
+NOTHING_WAITS = """() => [...document.querySelectorAll("#results .skeleton")].every((card) => {
+    const { top, bottom } = card.getBoundingClientRect();
+    return bottom < 0 || top > innerHeight;
+})"""
+SCROLL = """() => new Promise((done) => {
+    scrollBy(0, 620);
+    requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
+
+
 def test_scrolling_goes_on_without_repeats_and_the_document_stays_small(many, open_page) -> None:
     page = open_page(many, viewport={"width": 1200, "height": 800})
     page.wait_for_selector(ANY)
     expect(page.locator("#status")).to_have_text("1,500 items · 48 loaded")
     seen: dict[str, int] = {}
     for _ in range(400):
+        page.wait_for_function(NOTHING_WAITS)
         seen |= {name: 1 for name in items(page, ANY)}
         assert page.locator("#results > li").count() < 120
         if len(seen) == 1500:
             break
-        page.evaluate("window.scrollBy(0, 620)")
-        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.evaluate(SCROLL)
     assert len(seen) == 1500
     expect(page.locator("#status")).to_have_text("1,500 items")
     places = page.locator(ANY).evaluate_all("cards => cards.map(card => card.getAttribute('aria-posinset'))")
@@ -84,7 +95,7 @@ def test_scrolling_goes_on_without_repeats_and_the_document_stays_small(many, op
 
 def test_nothing_jumps_while_images_load(curated, open_page) -> None:
     page = open_page(f"{curated[0]}/?q=red")
-    page.add_init_script("window.__shifts = 0")
+    page.wait_for_selector(CARDS)
     page.evaluate(
         "new PerformanceObserver((list) => { for (const one of list.getEntries()) window.__shifts = "
         "(window.__shifts ?? 0) + one.value; }).observe({ type: 'layout-shift', buffered: true })"
@@ -181,6 +192,7 @@ def test_more_and_less_like_these_refine_the_question(curated, open_page) -> Non
     with page.expect_response("**/v1/search"):
         chosen(page).get_by_role("button", name="Less like these").click()
     expect(page.locator(".chip.unlike")).to_have_count(1)
+    expect(page.locator("#results")).to_have_attribute("aria-busy", "false")
     parts = searcher.asked[-1].parts
     assert [(part.kind, part.weight > 0) for part in parts] == [("text", True), ("item", False)]
     assert f"unlike={first.replace(':', '%3A')}" in page.url and "q=circle" in page.url
@@ -372,16 +384,17 @@ def test_files_are_added_each_with_its_own_error(curated, open_page, tmp_path) -
 # --- honest states
 
 
-def test_waiting_shows_skeletons_and_an_empty_answer_says_so(curated, open_page) -> None:
+def test_waiting_shows_skeletons_and_an_empty_answer_says_so(curated, open_page, monkeypatch) -> None:
     address, searcher = curated
     page = open_page(address)
     page.wait_for_selector(ANY)
-    searcher.pause = 0.6
+    may_answer, answer_many = threading.Event(), searcher.answer_many
+    monkeypatch.setattr(searcher, "answer_many", lambda queries: may_answer.wait(60) and answer_many(queries))
     page.get_by_role("combobox", name="Words to search for").fill("red")
     page.keyboard.press("Enter")
     expect(page.locator(".skeleton").first).to_be_visible()
     expect(page.locator("#status")).to_have_text("Searching…")
-    searcher.pause = 0.0
+    may_answer.set()
     page.wait_for_selector(CARDS)
     page.goto(f"{address}/?q=xyzzy&mode=lexical&class=red")
     expect(page.get_by_role("heading", name="Nothing close enough")).to_be_visible()

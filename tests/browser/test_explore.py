@@ -77,10 +77,10 @@ def test_a_lasso_selects(address, open_page) -> None:
     assert page.url.count("like=") == 14
 
 
-def test_a_hundred_thousand_points_are_drawn_within_a_frame_or_two(address, open_page) -> None:
+def test_a_hundred_thousand_points_are_all_drawn(address, open_page) -> None:
     page, _ = explored(open_page, address)
-    taken = page.evaluate(MANY)
-    assert taken < 120, taken  # milliseconds on a busy machine; a frame is 16
+    visible, drawn = page.evaluate(MANY)
+    assert visible == 100_000 and drawn == 600 * 600  # they stand so close that nothing is left between them
 
 
 MANY = """async () => {
@@ -88,16 +88,15 @@ MANY = """async () => {
     const count = 100_000, view = Object.create(View.prototype);
     const pen = document.createElement("canvas").getContext("2d");
     Object.assign(pen.canvas, { width: 1200, height: 700 });
-    const random = () => Float32Array.from({ length: count }, () => Math.random());
+    const grid = (across, size) => Float32Array.from({ length: count }, (_, at) => across(at) / size);
     const pixels = pen.createImageData(1200, 700);
     Object.assign(view, {
-        points: { count, x: random(), y: random(), codes: new Uint16Array(count), labels: ["a"], ids: [] },
+        points: { count, x: grid((at) => at % 400, 400), y: grid((at) => Math.floor(at / 400), 250), codes: new Uint16Array(count), labels: ["a"], ids: [] },
         ratio: 1, width: 1200, height: 700, scale: 680, smallest: 340, left: 10, top: 690, picked: new Set(), lit: null,
         full: new Uint32Array(65536).fill(0xff0000ff), faded: new Uint32Array(65536), pixels, pen,
         buffer: new Uint32Array(pixels.data.buffer), paintOver() {},
     });
     view.paint();
-    const start = performance.now();
-    for (let turn = 0; turn < 5; turn += 1) view.paint();
-    return (performance.now() - start) / 5;
+    const inner = pen.getImageData(20, 30, 600, 600).data;
+    return [view.visible.length, inner.filter((value, at) => at % 4 === 3 && value).length];
 }"""

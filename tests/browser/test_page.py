@@ -157,11 +157,12 @@ def test_keys_alone_are_enough(address, open_page) -> None:
 def test_a_phone_has_room_for_it(address, open_page) -> None:
     page = open_page(f"{address}/?q=purple", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     page.wait_for_selector(CARDS)
-    for view in ("Search", "Explore"):
+    for view, shown in (("Search", CARDS), ("Explore", "#map[data-names]")):
         page.get_by_role("navigation").get_by_role("button", name=view).click()
-        page.wait_for_timeout(100)
+        expect(page.locator(shown).first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.get_by_role("navigation").get_by_role("button", name="Search").click()
+    expect(page.locator(CARDS).first).to_be_visible()
     boxes = [card.bounding_box() for card in page.locator(CARDS).all()[:2]]
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[1]["x"] + boxes[1]["width"] <= 360
 

@@ -137,7 +137,7 @@ export class Actions {
     if (failed.length) toast(t("failed.n", { n: failed.length, why: failed[0].message }));
     else toast(t("labelled", { n: hits.length, label }), { action: t("undo"), run: back, seconds: UNDO_S });
     app.info.classes = { [label]: 0, ...app.info.classes };
-    for (const name of ["explore", "teach"]) app.views[name]?.then((view) => view.stale?.());
+    for (const name of ["explore", "teach"]) app.views[name]?.then((view) => view?.stale());
   }
 
   /** Items vanish at once and are deleted a little later, so that the person can think better of it. */
@@ -198,6 +198,6 @@ export class Actions {
     app.countItems();
     app.shown = null;
     app.go(app.state);
-    app.views.explore?.then((view) => view.stale());
+    app.views.explore?.then((view) => view?.stale());
   }
 }

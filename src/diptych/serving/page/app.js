@@ -114,7 +114,7 @@ class App {
     this.filters.build();
     this.dress();
     this.shown = null;
-    for (const view of Object.values(this.views)) (await view).speak();
+    for (const view of Object.values(this.views)) (await view)?.speak();
     this.bar.show();
     this.go(this.state);
   }
@@ -137,6 +137,7 @@ class App {
   /** A new question is a new step in the browser's history; a filter changes the step. */
   change(change, { refine = false } = {}) {
     const next = { ...this.changed(change), item: change.item ?? "" };
+    if ("q" in change) this.box.q = null; // another question replaces what was typed
     const address = toAddress(next);
     if (refine) history.replaceState(null, "", address);
     else if (address !== location.pathname + location.search) history.pushState(null, "", address);
@@ -166,14 +167,20 @@ class App {
     this.filters.show(state);
     find("#controls").hidden = false;
     if (state.view !== "teach" && !sameResults(state, this.shown)) this.run();
-    if (state.view !== "search") this.view(state.view).then((view) => this.state.view === state.view && view.show());
+    if (state.view !== "search") this.view(state.view).then((view) => this.state.view === state.view && view?.show());
     if (state.item && !this.viewer.isOpen) this.openById(state.item);
     else if (!state.item && this.viewer.isOpen) this.viewer.close();
   }
 
   /** The other views are loaded when they are first looked at. */
   view(name) {
-    this.views[name] ??= import(`/page/${name}.js`).then((module) => new module.View(this));
+    this.views[name] ??= import(`/page/${name}.js`).then(
+      (module) => new module.View(this),
+      () => {
+        delete this.views[name];
+        toast(t("offline"));
+      },
+    );
     return this.views[name];
   }
 
@@ -184,6 +191,7 @@ class App {
     this.done = false;
     this.total = null;
     rememberQuery(state.q);
+    this.results.busy(true);
     const waiting = setTimeout(() => {
       this.notices.clear();
       this.results.reset();
@@ -195,6 +203,7 @@ class App {
     this.results.reset();
     window.scrollTo(0, 0);
     this.show(found, true);
+    this.results.busy(false);
     this.facets(state);
   }
 
@@ -233,6 +242,7 @@ class App {
 
   fail(error, later) {
     this.done = true;
+    this.results.busy(false);
     if (later) {
       this.results.wait(0);
       this.say(error.message, true);
@@ -261,7 +271,7 @@ class App {
     this.results.total = this.total;
     this.results.add(hits, { far: answer.nothing_close, group: this.state.group, expected });
     this.tell(answer.seconds);
-    this.views.explore?.then((view) => view.highlight());
+    this.views.explore?.then((view) => view?.highlight());
     return undefined;
   }
 

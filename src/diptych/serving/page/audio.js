@@ -48,7 +48,7 @@ function fetchAtPlay(sound, api, from) {
     await api.show(sound, from);
     sound.hidden = false;
     start.remove();
-    sound.play();
+    sound.play().catch(() => {}); // after a long wait the browser wants a second press, on its own button
   });
   queueMicrotask(() => sound.before(start)); // once the caller has put the player into the page
 }

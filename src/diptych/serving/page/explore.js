@@ -47,6 +47,13 @@ export class View {
       return this.resize();
     }
     if (!this.points) find("#map-says").textContent = t("map.loading");
+    this.loading ??= this.load().finally(() => (this.loading = null));
+    return this.loading;
+  }
+
+  async load() {
+    const again = this.old;
+    this.old = false;
     try {
       this.take(await (await this.app.api.fetch("/v1/map")).arrayBuffer());
     } catch (error) {
@@ -54,12 +61,9 @@ export class View {
       return undefined;
     }
     await this.spread();
-    const again = this.old;
-    this.old = false;
     this.dress();
     this.describe();
     this.resize();
-    this.highlight();
     return again ? this.draw() : this.fit();
   }
 
@@ -223,7 +227,7 @@ export class View {
     if (found < 0) return;
     this.hideTip();
     const item = await this.item(found);
-    if (item) this.app.open(item);
+    if (item && this.app.state.view === "explore") this.app.open(item);
   }
 
   setLasso(on) {

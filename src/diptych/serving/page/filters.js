@@ -40,7 +40,10 @@ export class Filters {
   /** What the index leaves no choice of is not shown. */
   select(selector, choices, prefix) {
     find(selector).hidden = choices.length < 2;
-    find(`${selector} select`).replaceChildren(...choices.map((name) => make("option", { value: name }, t(`${prefix}.${name || "auto"}`))));
+    const options = choices.map((name) => make("option", { value: name === "score" ? "" : name }, t(`${prefix}.${name || "auto"}`)));
+    const told = (some) => some.map((one) => one.text).join("\n");
+    const list = find(`${selector} select`);
+    if (told([...list.options]) !== told(options)) list.replaceChildren(...options); // an open list stays as it is
   }
 
   show(state) {
@@ -51,7 +54,6 @@ export class Filters {
     for (const button of find("#into").children) button.setAttribute("aria-pressed", String(button.dataset.into === into));
     const sorts = this.sorts.filter((name) => name !== "score" || !nothing);
     this.select("#sort", sorts, "sort");
-    for (const option of findAll("#sort option")) if (option.value === "score") option.value = "";
     find("#sort select").value = nothing && !state.sort ? "name" : state.sort;
     const purpose = effectivePurpose(state, this.purposes);
     find("#purpose select").value = purpose;
@@ -88,15 +90,30 @@ export class Filters {
     const sought = narrow.value.trim().toLowerCase();
     const shown = names.filter((name) => !sought || name.toLowerCase().includes(sought)).slice(0, 300);
     find("#class-menu").hidden = names.length < 2;
-    const focused = document.activeElement?.closest("#class-menu .list") ? document.activeElement.value : null;
-    find("#class-menu .list").replaceChildren(
-      ...shown.map((name) => {
-        const box = make("input", { type: "checkbox", value: name, checked: this.state.classes.includes(name), onchange: () => this.pick(name, box.checked) });
-        const count = this.counts ? number(this.counts.get(name) ?? 0) : "";
-        return make("label", { class: this.counts && !this.counts.get(name) ? "none" : "" }, box, make("span", {}, name), make("small", {}, count));
-      }),
-    );
-    if (focused !== null) findAll("#class-menu input[type=checkbox]").find((box) => box.value === focused)?.focus();
+    this.arrange(shown);
+    for (const row of find("#class-menu .list").children) {
+      const [box, , small] = row.children;
+      box.checked = this.state.classes.includes(box.value);
+      small.textContent = this.counts ? number(this.counts.get(box.value) ?? 0) : "";
+      row.className = this.counts && !this.counts.get(box.value) ? "none" : "";
+    }
+  }
+
+  /** Rows are kept, and in an open menu they stay where they are: nothing moves away under a pointer or a key. */
+  arrange(names) {
+    const list = find("#class-menu .list");
+    const rows = new Map([...list.children].map((row) => [row.firstChild.value, row]));
+    const open = find("#class-menu").open ? [...rows.keys()].filter((name) => names.includes(name)) : [];
+    const order = [...new Set([...open, ...names])];
+    if (order.join("\n") === [...rows.keys()].join("\n")) return;
+    const focused = list.contains(document.activeElement) ? document.activeElement : null;
+    list.replaceChildren(...order.map((name) => rows.get(name) ?? this.row(name)));
+    if (focused?.isConnected) focused.focus();
+  }
+
+  row(name) {
+    const box = make("input", { type: "checkbox", value: name, onchange: () => this.pick(name, box.checked) });
+    return make("label", {}, box, make("span", {}, name), make("small"));
   }
 
   pick(name, chosen) {

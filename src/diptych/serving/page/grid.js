@@ -18,8 +18,6 @@ export class Grid {
   set(count, waiting) {
     const same = this.count;
     Object.assign(this, { count, waiting });
-    if (waiting) this.list.setAttribute("aria-busy", "true");
-    else this.list.removeAttribute("aria-busy");
     for (const [place, card] of this.shown) if (place >= same && card.classList.contains("skeleton")) this.drop(place);
     this.layout();
   }
@@ -41,11 +39,6 @@ export class Grid {
     this.drop(place);
     this.paintNow();
     if (focused) this.focus(place);
-  }
-
-  refreshAll() {
-    for (const place of [...this.shown.keys()]) this.drop(place);
-    this.paintNow();
   }
 
   layout() {

@@ -13,7 +13,9 @@ export function chosenLanguage() {
 
 export async function loadLanguage(language = chosenLanguage()) {
   document.documentElement.lang = language;
-  sentences = await (await fetch(`/page/${language}.json`)).json();
+  const loaded = await (await fetch(`/page/${language}.json`)).json();
+  if (document.documentElement.lang !== language) return; // another one was chosen meanwhile
+  sentences = loaded;
   plurals = new Intl.PluralRules(language);
   translate(document);
 }

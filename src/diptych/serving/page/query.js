@@ -10,7 +10,7 @@ import { plain } from "/page/words.js";
 export class QueryBox {
   /** `changed(part of the state)` is called when something new is asked; `added(files)` takes files to be added. */
   constructor(api, changed, problem) {
-    Object.assign(this, { api, changed, problem, url: null, limit: 20 * 2 ** 20 });
+    Object.assign(this, { api, changed, problem, url: null, q: "", limit: 20 * 2 ** 20 });
     this.words = find("#words");
     const ask = (q) => changed({ q, view: this.view === "explore" ? "explore" : "search" });
     this.suggestions = new Suggestions(api, this.words, ask);
@@ -63,9 +63,10 @@ export class QueryBox {
     find("#examples").replaceChildren(...texts.map((text) => button(plain(text), () => this.changed({ q: plain(text) }))));
   }
 
+  /** What is typed stays as long as the question does: an answer that arrives meanwhile must not erase it. */
   show(state) {
     this.view = state.view;
-    this.words.value = state.q;
+    if (state.q !== this.q) this.words.value = this.q = state.q;
     const chips = [];
     if (this.url) URL.revokeObjectURL(this.url);
     this.url = state.image ? URL.createObjectURL(state.image) : null;

@@ -45,6 +45,11 @@ export class Results {
     this.grid.set(this.hits.length, count);
   }
 
+  /** Whether a question is under way whose answer will replace what is here. */
+  busy(yes) {
+    this.list.setAttribute("aria-busy", String(yes));
+  }
+
   /** Add a page; what moved between two pages is not shown twice. `expected` more are still to come. */
   add(hits, { far = false, group = false, expected = 0 } = {}) {
     this.far = far;

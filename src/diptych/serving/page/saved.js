@@ -15,13 +15,12 @@ export function askText(title, { value = "", choices = [], go = t("save.changes"
   dialog.showModal();
   input.select();
   return new Promise((given) => {
-    let answer = null;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      answer = input.value.trim() || null;
+      given(input.value.trim() || null); // at once: the browser tells of a closed dialog only later
       dialog.close();
     });
-    dialog.addEventListener("close", () => given(answer), { once: true });
+    dialog.addEventListener("close", () => given(null), { once: true });
   });
 }
 

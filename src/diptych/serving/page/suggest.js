@@ -102,6 +102,7 @@ export class Suggestions {
     if (event.isComposing || !this.isOpen) return;
     const count = this.list.children.length;
     const option = this.list.children[this.active];
+    if (event.key.startsWith("Arrow")) this.forget(); // whoever chooses wants the list to stay as it is
     if (event.key === "ArrowDown") this.activate(this.active + 1 < count ? this.active + 1 : -1);
     else if (event.key === "ArrowUp") this.activate(this.active < 0 ? count - 1 : this.active - 1);
     else if (event.key === "Escape") this.close();

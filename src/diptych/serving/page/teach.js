@@ -13,7 +13,7 @@ const POLL_MS = 1000;
 
 export class View {
   constructor(app) {
-    Object.assign(this, { app, api: app.api, cards: [], chosen: new Set(), active: 0, label: null, done: [], status: null });
+    Object.assign(this, { app, api: app.api, cards: [], chosen: new Set(), active: 0, label: null, done: [], status: null, turn: 0, waiting: 0 });
     this.root = find("#teach-view");
     this.build();
     document.addEventListener("keydown", (event) => this.key(event));
@@ -35,7 +35,12 @@ export class View {
     this.back = button(t("teach.back"), () => this.check(null), { hidden: true });
     this.keys = make("div", { class: "classes", role: "group", "aria-label": t("teach.classes") });
     this.list = make("ol", { class: "ask", "aria-label": t("teach.ask") });
-    this.panel = make("section", { class: "panel", "aria-label": t("teach.classes") });
+    this.figures = make("dl", { class: "figures" });
+    this.learning = make("div", { class: "learning" });
+    this.fills = make("ul", { class: "fills" });
+    const take = make("input", { type: "file", accept: ".csv,text/csv", class: "unseen", tabIndex: -1, "aria-hidden": "true", onchange: () => this.import(take) });
+    const files = make("div", { class: "actions" }, button(t("teach.export"), () => this.export()), button(t("teach.import"), () => take.click()), take);
+    this.panel = make("section", { class: "panel", "aria-label": t("teach.classes") }, this.figures, this.learning, make("h3", {}, t("teach.classes")), this.fills, files);
     this.compared = make("section", { class: "compare", "aria-label": t("teach.compare"), hidden: true });
     const top = make("div", { class: "naming" }, make("div", { class: "head" }, this.title, this.back), this.says, form, this.keys);
     this.root.replaceChildren(make("div", {}, top, this.list), this.panel, this.compared);
@@ -52,7 +57,7 @@ export class View {
 
   async show() {
     try {
-      await this.update(await this.api.json("/v1/teach"));
+      this.update(await this.api.json("/v1/teach"));
       await (this.label === null ? this.ask() : this.check(this.label));
       this.follow(await this.api.json("/v1/learn"));
     } catch (error) {
@@ -63,7 +68,9 @@ export class View {
 
   /** Questions that are still open move up, new ones come after them. */
   async ask() {
+    const turn = ++this.turn;
     const { questions, classes } = await this.api.json(`/v1/teach/next?n=${QUESTIONS}`);
+    if (turn !== this.turn) return; // something else was asked for meanwhile
     this.classes = classes;
     const open = new Map(questions.map((one) => [one.item, one]));
     const kept = this.cards.filter((card) => card.reason && open.has(card.item));
@@ -81,7 +88,9 @@ export class View {
     this.active = 0;
     if (label === null) this.cards = [];
     if (label === null) return this.ask().then(() => this.fill());
+    const turn = ++this.turn;
     const { items, total } = await this.api.json(`/v1/teach/items?${new URLSearchParams({ label, order: "uncertain", limit: CHECKED })}`);
+    if (turn !== this.turn) return undefined;
     this.cards = items;
     this.title.textContent = label;
     this.says.textContent = t("teach.checking", { items: counted(total), label });
@@ -126,8 +135,9 @@ export class View {
   toggle(place) {
     const { item } = this.cards[place];
     if (!this.chosen.delete(item)) this.chosen.add(item);
-    this.active = place;
-    this.render();
+    const card = this.list.children[place];
+    card.classList.toggle("chosen", this.chosen.has(item));
+    find(".open", card).setAttribute("aria-pressed", String(this.chosen.has(item)));
     this.focus(place);
   }
 
@@ -158,9 +168,22 @@ export class View {
     event.preventDefault();
   }
 
-  /** Answers are taken one after another, however quickly they come. */
   answer(said) {
-    this.queue = (this.queue ?? Promise.resolve()).then(() => this.answerNow(said));
+    return this.inTurn(() => this.answerNow(said));
+  }
+
+  undo() {
+    return this.inTurn(() => this.undoNow());
+  }
+
+  /** Answers are taken one after another, however quickly they come. */
+  inTurn(act) {
+    this.waiting += 1;
+    this.list.setAttribute("aria-busy", "true");
+    this.queue = (this.queue ?? Promise.resolve()).then(act).catch((error) => toast(error.message)).then(() => {
+      this.waiting -= 1;
+      if (!this.waiting) this.list.setAttribute("aria-busy", "false");
+    });
     return this.queue;
   }
 
@@ -180,15 +203,17 @@ export class View {
   }
 
   async after(status) {
+    const here = document.activeElement;
     this.chosen.clear();
     this.active = 0;
-    await this.update(status);
+    this.update(status);
     await (this.label === null ? this.ask() : this.check(this.label));
-    this.app.views.explore?.then((view) => view.stale());
-    if (!this.input.matches(":focus")) this.focus(this.active);
+    this.app.views.explore?.then((view) => view?.stale());
+    const moved = document.activeElement !== here && document.activeElement !== document.body;
+    if (!moved && !this.input.matches(":focus")) this.focus(this.active); // whoever went elsewhere stays there
   }
 
-  async undo() {
+  async undoNow() {
     const last = this.done.pop();
     if (!last) return;
     let status = null;
@@ -201,29 +226,23 @@ export class View {
     await this.after(status);
   }
 
-  async update(status) {
+  update(status) {
     this.status = status;
     const held = status.held_out;
     const figure = (name, value, more) => make("div", {}, make("dt", {}, t(name)), make("dd", {}, value, make("small", {}, more)));
-    const figures = make(
-      "dl",
-      { class: "figures" },
+    this.figures.replaceChildren(
       figure("teach.answered", number(status.answered), t("items", { n: status.items })),
       figure("teach.spread", number(status.spread), t("teach.uncertain", { n: status.uncertain + status.unreached })),
       figure("teach.accuracy", held ? percent(held.accuracy) : "–", held ? t("teach.held", { low: percent(held.low), high: percent(held.high), n: held.answers }) : t("teach.later")),
       figure("teach.time", `${Math.max(1, Math.round(status.seconds * 1000))} ms`, ""),
     );
-    this.fills = make("ul", { class: "fills" });
-    this.learning ??= make("div", { class: "learning" });
-    const take = make("input", { type: "file", accept: ".csv,text/csv", class: "unseen", tabIndex: -1, "aria-hidden": "true", onchange: () => this.import(take) });
-    const files = make("div", { class: "actions" }, button(t("teach.export"), () => this.export()), button(t("teach.import"), () => take.click()), take);
-    this.panel.replaceChildren(figures, this.learning, make("h3", {}, t("teach.classes")), this.fills, files);
     this.fill();
     if (!find("progress", this.learning)) this.offer(this.told);
   }
 
   fill() {
     const most = Math.max(1, ...this.status.classes.map(({ taught, spread }) => taught + spread));
+    const focused = this.fills.contains(document.activeElement) ? document.activeElement.dataset.label : null;
     this.fills.replaceChildren(
       ...this.status.classes.map(({ label, taught, spread, certain }) => {
         const parts = [taught, certain, spread - certain].map((value) => {
@@ -231,11 +250,12 @@ export class View {
           part.style.width = `${(100 * value) / most}%`;
           return part;
         });
-        const look = make("button", { type: "button", title: t("teach.fills", { taught, spread, certain }), "aria-label": `${t("teach.check", { label })}: ${t("teach.fills", { taught, spread, certain })}`, "aria-pressed": String(this.label === label), onclick: () => this.check(this.label === label ? null : label) });
+        const look = make("button", { type: "button", "data-label": label, title: t("teach.fills", { taught, spread, certain }), "aria-label": `${t("teach.check", { label })}: ${t("teach.fills", { taught, spread, certain })}`, "aria-pressed": String(this.label === label), onclick: () => this.check(this.label === label ? null : label) });
         look.append(make("span", {}, label), make("small", {}, `${number(taught)} + ${number(spread)}`), make("span", { class: "fill" }, ...parts));
         return make("li", {}, look);
       }),
     );
+    if (focused !== null) findAll("button", this.fills).find((one) => one.dataset.label === focused)?.focus();
   }
 
   offer(words = "") {
@@ -257,7 +277,10 @@ export class View {
     if (state.state === "running") {
       const share = state.fraction ?? 0;
       const words = t("teach.learning", { phase: state.phase ?? "", p: percent(share) });
-      this.learning.replaceChildren(make("p", { role: "status" }, words), make("progress", { max: 1, value: share, "aria-label": words }), button(t("teach.stop"), async () => this.follow(await this.api.json("/v1/learn", { method: "DELETE" }))));
+      if (!find("progress", this.learning)) this.learning.replaceChildren(make("p", { role: "status" }), make("progress", { max: 1 }), button(t("teach.stop"), () => this.stop()));
+      find("p", this.learning).textContent = words;
+      find("progress", this.learning).value = share;
+      find("progress", this.learning).setAttribute("aria-label", words);
       this.wasRunning = true;
       this.polling = setTimeout(async () => this.follow(await this.api.json("/v1/learn").catch(() => state)), POLL_MS);
       return;
@@ -270,12 +293,16 @@ export class View {
     await this.compare();
   }
 
+  async stop() {
+    this.follow(await this.api.json("/v1/learn", { method: "DELETE" }).catch((error) => ({ state: "failed", error: error.message })));
+  }
+
   async changedModel() {
     const { app } = this;
     app.info = await this.api.json("/v1/info").catch(() => app.info);
     app.shown = null; // what was found before is found anew
-    app.views.explore?.then((view) => view.stale());
-    await this.update(await this.api.json("/v1/teach"));
+    app.views.explore?.then((view) => view?.stale());
+    this.update(await this.api.json("/v1/teach"));
   }
 
   /** The person's own recent searches by the model before and the one now, and the way back. */

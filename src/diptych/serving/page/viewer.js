@@ -137,7 +137,8 @@ export class Viewer {
       const given = label.value.split(";").map((one) => one.trim()).filter(Boolean);
       if (given.join("; ") !== labelsOf(hit.metadata).join("; ")) change.metadata.label = given.length > 1 ? given : (given[0] ?? null);
       try {
-        this.open(await this.actions.edit(hit, change));
+        const changed = await this.actions.edit(hit, change);
+        if (form.isConnected) this.open(changed);
       } catch (error) {
         wrong.hidden = false;
         wrong.textContent = error.message;
