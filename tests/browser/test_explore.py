@@ -91,7 +91,10 @@ MANY = """async () => {
     const grid = (across, size) => Float32Array.from({ length: count }, (_, at) => across(at) / size);
     const pixels = pen.createImageData(1200, 700);
     Object.assign(view, {
-        points: { count, x: grid((at) => at % 400, 400), y: grid((at) => Math.floor(at / 400), 250), codes: new Uint16Array(count), labels: ["a"], ids: [] },
+        points: {
+            count, x: grid((at) => at % 400, 400), y: grid((at) => Math.floor(at / 400), 250),
+            codes: new Uint16Array(count), labels: ["a"], ids: [],
+        },
         ratio: 1, width: 1200, height: 700, scale: 680, smallest: 340, left: 10, top: 690, picked: new Set(), lit: null,
         full: new Uint32Array(65536).fill(0xff0000ff), faded: new Uint32Array(65536), pixels, pen,
         buffer: new Uint32Array(pixels.data.buffer), paintOver() {},

@@ -1,11 +1,11 @@
-// The kind audio: a small spectrogram in cards, a player with it in the viewer, and sounds as queries.
+// The kind audio: a small spectrogram in cards and in the viewer, a player, and sounds as queries.
 //
-// `audio.card(hit, context)` and `audio.view(hit, context)` show an item whose own entry is a sound; `context` has the
-// api and the item's name. An item that is shown by its image may have a sound besides: `player(hit, context)` gives
-// the player to put beneath it, or null. `isSound(file)` and `fieldOf(file)` are for uploads: the field of the form
-// that /v1/search and /v1/items take the file in.
+// An item that is shown by its image or its text may have a sound besides: `player(hit, context)` gives the player to
+// put beside it, or null. `isSound(file)` and `fieldOf(file)` are for uploads: the field of the form that /v1/search and
+// /v1/items take the file in.
 
-import { make } from "/page/dom.js";
+import { iconButton, make } from "/page/dom.js";
+import { t } from "/page/i18n.js";
 
 const ENDING = /\.(wav|wave|flac|ogg|oga|opus|mp3)$/i;
 
@@ -26,31 +26,28 @@ function spectrogram(id, { api, alt = "" }) {
   return frame;
 }
 
-/** Nothing is fetched before the person plays it, and one sound plays at a time. */
-export function player(hit, { api, name }) {
+/** Nothing is fetched before the person plays it, and one sound plays at a time; `controls` come with the sound. */
+export function player(hit, { api, name }, controls = false) {
   const id = soundOf(hit);
   if (id === null) return null;
-  const sound = make("audio", { controls: true, preload: "none", class: "player", "aria-label": name });
-  sound.dataset.id = id;
+  const sound = make("audio", { controls, hidden: true, preload: "none", "data-id": id, "aria-label": name });
+  let fetched = null;
+  const press = iconButton("play", t("play", { name: name.slice(0, 80) }), async () => {
+    await (fetched ??= api.show(sound, address(id, "original")));
+    if (controls) {
+      sound.hidden = false;
+      if (press === document.activeElement) sound.focus();
+      press.hidden = true;
+    }
+    if (!sound.paused) sound.pause();
+    else await sound.play().catch(() => {}); // after a long wait the browser wants a second press
+  }, { class: "play icon", "aria-pressed": "false" });
+  sound.addEventListener("error", () => (fetched = null));
+  for (const event of ["play", "pause"]) sound.addEventListener(event, () => press.setAttribute("aria-pressed", String(!sound.paused)));
   sound.addEventListener("play", () => {
-    for (const other of document.querySelectorAll("audio.player")) if (other !== sound) other.pause();
+    for (const other of document.querySelectorAll("audio")) if (other !== sound) other.pause();
   });
-  if (api.key) fetchAtPlay(sound, api, address(id, "original"));
-  else sound.src = address(id, "original");
-  return sound;
-}
-
-/** With a key the browser cannot fetch the sound by itself: it is fetched when it is first played. */
-function fetchAtPlay(sound, api, from) {
-  const start = make("button", { type: "button", class: "play", "aria-label": sound.getAttribute("aria-label") }, "▶");
-  sound.hidden = true;
-  start.addEventListener("click", async () => {
-    await api.show(sound, from);
-    sound.hidden = false;
-    start.remove();
-    sound.play().catch(() => {}); // after a long wait the browser wants a second press, on its own button
-  });
-  queueMicrotask(() => sound.before(start)); // once the caller has put the player into the page
+  return make("div", { class: "player" }, press, sound);
 }
 
 export const audio = {
@@ -59,6 +56,6 @@ export const audio = {
   },
 
   view(hit, context) {
-    return make("div", { class: "read" }, spectrogram(soundOf(hit), context), player(hit, context));
+    return spectrogram(soundOf(hit), context);
   },
 };

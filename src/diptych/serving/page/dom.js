@@ -21,7 +21,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const ICONS = {
   check: "M5 12.5l4.5 4.5L19 7", close: "M6 6l12 12M18 6L6 18", previous: "M15 5l-7 7 7 7", next: "M9 5l7 7-7 7",
   like: "M12 5v14M5 12h14", unlike: "M5 12h14", download: "M12 4v11M7 11l5 5 5-5M5 20h14", star: "M12 4l2.4 5 5.6.7-4 3.9 1 5.4-5-2.7-5 2.7 1-5.4-4-3.9 5.6-.7z",
-  label: "M4 4h8l8 8-8 8-8-8zM8 8h.01", remove: "M5 7h14M9 7V4h6v3M7 7l1 13h8l1-13", edit: "M4 20l1-4L16 5l3 3L8 19z", alike: "M8 4h12v12M4 8h12v12H4z",
+  label: "M4 4h8l8 8-8 8-8-8zM8 8h.01", remove: "M5 7h14M9 7V4h6v3M7 7l1 13h8l1-13", play: "M8 5l11 7-11 7z", edit: "M4 20l1-4L16 5l3 3L8 19z", alike: "M8 4h12v12M4 8h12v12H4z",
 };
 
 export function icon(name) {

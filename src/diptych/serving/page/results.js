@@ -1,5 +1,6 @@
 // The results: one card is one item, near-duplicates stand behind one card, and pages never repeat.
 
+import { player } from "/page/audio.js";
 import { find, icon, iconButton, make, percent } from "/page/dom.js";
 import { Grid } from "/page/grid.js";
 import { t } from "/page/i18n.js";
@@ -119,7 +120,8 @@ export class Results {
     const pick = make("button", { type: "button", class: "pick", role: "checkbox", tabIndex: -1, "aria-label": t("select", { name: short }), onclick: (event) => this.pick(place, event.shiftKey) }, icon("check"));
     const like = iconButton("alike", t("like.named", { name: short }), () => this.like(hit), { class: "like icon", title: t("like") });
     const card = make("li", { class: "card", "data-id": hit.id, "data-item": hit.item, "data-modality": hit.modality, "aria-posinset": String(place + 1), "aria-setsize": String(this.total ?? -1) });
-    card.append(open, pick, like, make("div", { class: "tags" }, ...tags));
+    const sound = player(hit, { api: this.api, name });
+    card.append(open, pick, like, ...(sound ? [sound] : []), make("div", { class: "tags" }, ...tags));
     if (hit.group?.length) card.append(make("span", { class: "stack", title: t("duplicates", { n: hit.group.length }) }, `+${hit.group.length}`));
     if ("score" in hit) card.append(this.foot(hit));
     this.markCard(card, hit);
@@ -161,7 +163,7 @@ export class Results {
   /** Arrow keys walk over the grid as it is laid out; with Shift they select; Space selects, Control-A all. */
   key(event) {
     const here = [...this.grid.shown].find(([, card]) => card.contains(event.target))?.[0];
-    if (here === undefined || event.altKey) return;
+    if (here === undefined || event.altKey || (event.key === " " && !event.target.matches(".open"))) return;
     const step = this.grid.columns;
     const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: step, ArrowUp: -step, PageDown: step * 3, PageUp: -step * 3 };
     const { key } = event;

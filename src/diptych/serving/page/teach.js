@@ -1,5 +1,6 @@
 // Teach: name what helps most, see it spread, learn from it, compare, and go back if it was better before.
 
+import { player } from "/page/audio.js";
 import { button, find, findAll, make, number, percent, save } from "/page/dom.js";
 import { t } from "/page/i18n.js";
 import { isMedia, kindOf } from "/page/kinds.js";
@@ -119,7 +120,8 @@ export class View {
     open.append(kindOf(item).card(item, { api: this.api, name, words: [], alt: "" }));
     if (isMedia(item)) open.append(make("span", { class: "caption" }, textOf(item) || name));
     const card = make("li", { class: `card${this.chosen.has(item.item) ? " chosen" : ""}`, "data-item": item.item, "data-reason": item.reason });
-    card.append(open, this.guess(item));
+    const sound = player(item, { api: this.api, name });
+    card.append(open, ...(sound ? [sound] : []), this.guess(item));
     return card;
   }
 

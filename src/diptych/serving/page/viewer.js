@@ -58,8 +58,8 @@ export class Viewer {
     const media = isMedia(hit);
     const stage = make("div", { class: "sight" }, kindOf(hit).view(hit, { api: this.api, name: nameOf(hit), full: text || name, words }));
     const turn = (image, label, by) => iconButton(image, t(label), () => this.step(by), { class: `icon turn ${image}`, "data-step": image });
-    if (media && hit.modality !== "audio") stage.append(...[player(hit, { api: this.api, name })].filter(Boolean));
-    stage.append(turn("previous", "previous", -1), turn("next", "next", 1));
+    const sound = player(hit, { api: this.api, name }, true);
+    stage.append(...(sound ? [sound] : []), turn("previous", "previous", -1), turn("next", "next", 1));
     const full = media && text && text !== name ? make("p", { class: "full", tabIndex: 0 }, ...marked(text, words)) : null;
     const panel = make(
       "div",
