@@ -10,13 +10,16 @@ import pytest
 
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
 from diptych._core.files import write_json
-from diptych.data import Dataset
-from diptych.search import NewItem
+from diptych.data import Dataset, Protocol, training_data
+from diptych.ingest import IngestOptions, ingest
+from diptych.methods import create, save_model
+from diptych.methods.propagation import propagate
+from diptych.search import NewItem, Searcher, build_index
 from diptych.search.index_folder import folder_beside
-from diptych.teach import JobState, LearnJob
+from diptych.teach import JobState, LearnJob, Teacher
 from diptych.teach.learning import added_rows, learn, taught_datasets
 from diptych.teach.models import Models, UnknownModelError
-from search.gallery import png
+from search.gallery import png, write_raw
 from teach.conftest import by_colour, truth
 
 
@@ -163,3 +166,49 @@ def test_the_oldest_of_many_kept_indexes_makes_room_and_cannot_be_put_back(own) 
     assert models.active().id == "m0001" and not models.is_kept("m0002")
     with pytest.raises(DataError, match="not kept any more"):
         models.activate("m0002")
+
+
+def test_what_is_none_of_the_classes_is_given_none_by_propagation(searcher, teacher, own, tmp_path) -> None:
+    searcher.add([NewItem("image:mine", "image", png("blue", "mine")), NewItem("text:mine", "text", "a blue tile")])
+    base = Dataset.open(tmp_path / "dataset")
+    added = searcher.generations.read(lambda index: added_rows(index, base))
+    classes = {f"{colour}-00": colour for colour in ("red", "green", "blue", "grey")}
+    protocol = Protocol(propagate=True)
+    for answers, kept in ((classes, True), (classes | {"red-01": None, "mine": None}, False)):
+        learned, indexed = taught_datasets(base, answers, {}, added)
+        seen, record = propagate(training_data(learned, protocol), protocol)
+        known = dict(zip(seen.train.documents.tolist(), seen.train.labels.is_labelled.tolist(), strict=True))
+        assert (known["red-01"], known["mine"], known["red-02"]) == (kept, kept, True)
+        shares = dict(zip(seen.train.documents.tolist(), seen.soft_labels.any(axis=1).tolist(), strict=True))
+        assert (shares["red-01"], shares["mine"]) == (kept, kept)
+        assert record["propagated"] == len(seen.train) - 4 - (0 if kept else 2)
+        assert len(learned.split("train")) == len(seen.train) and "no_class" not in indexed.items.column_names
+    by_colour(teacher)
+    teacher.answer(["red-01"], None, who="ann", answer="none")
+    teacher.answer(["red-02"], None, who="ann", answer="skip")
+    learn(own, method="sm")
+    about = [searcher.get(f"image:red-0{number}").metadata for number in (1, 2)]
+    assert [(one.get("label"), one.get("guess")) for one in about] == [(None, None), (None, "red")]
+
+
+def test_a_question_that_was_skipped_takes_no_label_away(tmp_path) -> None:
+    """A skip says nothing, also of an item whose label came with the dataset."""
+    dataset = make_labelled(tmp_path)
+    with Searcher.open(tmp_path / "index", writable=True) as searcher:
+        teacher = Teacher(searcher)
+        teacher.answer(["red-00"], None, who="ann", answer="skip")
+        teacher.answer(["red-01"], None, who="ann", answer="none")
+        teacher.close()
+        learn(tmp_path / "index", method="sm")
+        assert searcher.get("image:red-00").metadata["label"] == "red" and len(dataset.classes) == 4
+        assert searcher.get("image:red-01").metadata.get("label") is None
+
+
+def make_labelled(folder):
+    """A dataset with labels in the folder, and its index."""
+    features = {"image": "colour-moments", "text": "bow:30"}
+    pairs = write_raw(folder / "raw")
+    dataset = ingest(IngestOptions(pairs, folder / "dataset", features=features, name="fields")).dataset
+    save_model(create("cca", components=4).fit(dataset), folder / "model")
+    build_index(folder / "model", dataset, folder / "index")
+    return dataset

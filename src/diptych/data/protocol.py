@@ -16,6 +16,8 @@ from diptych.data.splits import Partition
 
 Unlabelled = Literal["none", "train", "test-features"]
 UNLABELLED_CHOICES: tuple[Unlabelled, ...] = ("none", "train", "test-features")
+NO_CLASS = "no_class"
+"""A free column of `items.parquet`: whether an item is known to be of none of the classes."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class TrainingData:
         given_labels: the training items' labels before propagation; None where nothing was propagated.
         soft_labels: each training item's share in every class after propagation: its own labels where they were
             given, and zero where `train` has no label. Other rows add up to one. None where nothing was propagated.
+        no_class: which training items are known to be of none of the classes, so that no label may be propagated to
+            them; None where nothing is known of that.
     """
 
     modalities: tuple[str, ...]
@@ -124,6 +128,7 @@ class TrainingData:
     unlabelled_pairs: Partition | None = None
     given_labels: Labels | None = None
     soft_labels: Floats | None = None
+    no_class: Booleans | None = None
 
 
 def training_data(
@@ -151,6 +156,7 @@ def training_data(
         select_at=protocol.select_at,
         pools=_pools(train if protocol.unlabelled == "train" else dataset.split("test"), protocol, names),
         unlabelled_pairs=_unlabelled_pairs(train, protocol, names),
+        no_class=_no_class(dataset, train),
     )
 
 
@@ -191,6 +197,13 @@ def _pools(source: Partition, protocol: Protocol, names: tuple[str, ...]) -> dic
     if protocol.unlabelled == "train":
         source = source.take(~source.labels.is_labelled)
     return {name: by_content(source.having(name).features(name)) for name in names}
+
+
+def _no_class(dataset: Dataset, train: Partition) -> Booleans | None:
+    if NO_CLASS not in dataset.items.column_names:
+        return None
+    known = [bool(value) for value in dataset.items.column(NO_CLASS).to_pylist()]
+    return np.asarray(known, np.bool_)[train.index]
 
 
 def _unlabelled_pairs(train: Partition, protocol: Protocol, names: tuple[str, ...]) -> Partition | None:

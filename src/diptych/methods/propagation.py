@@ -43,8 +43,9 @@ def propagate(
     """Propagate the training labels over the training pairs.
 
     The graph joins the items that have at least two of the modalities, by those that two items share; of two
-    modalities, the pairs. Other items are outside of it: they keep the label they have and get none. The features and
-    pairs of training items and the labels that the protocol leaves them are all that is read.
+    modalities, the pairs. Other items are outside of it: they keep the label they have and get none. Items known to be
+    of none of the classes get none either. The features and pairs of training items and the labels that the protocol
+    leaves them are all that is read.
 
     Returns:
         The training data with propagated labels, hard and soft, and what happened, for the model's record. The data
@@ -66,6 +67,8 @@ def propagate(
     given = labels.shares
     soft = given.copy()
     soft[paired] = spread_labels(graph, given[paired])
+    if data.no_class is not None:
+        soft[data.no_class & ~labels.is_labelled] = 0.0
     fresh = soft.any(axis=1) & ~labels.is_labelled
     confidence = soft[fresh].max(axis=1)
     record["propagated"] = int(fresh.sum())

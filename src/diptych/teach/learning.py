@@ -8,7 +8,7 @@ it came with.
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Protocol
 from diptych.data.dataset_files import FORMAT_VERSION, fingerprint_of, hash_records
 from diptych.data.in_memory import MemoryDataset
+from diptych.data.protocol import NO_CLASS
 from diptych.methods import create, save_model
 from diptych.search import Searcher, build_index
 from diptych.search.browse.projection import read_projection
@@ -75,7 +76,8 @@ def learn(
                 status, guesses = teacher.status(), teacher.guesses()
                 if "taught_from" not in known.dataset and teacher.graph is not None:
                     Places(teacher.graph.items, teacher.graph.vectors).write(folder_beside(folder))
-                answers = {label.item: label.label for label in teacher.labels.all().values()}
+                stored = [label for label in teacher.labels.all().values() if label.answer != "skip"]
+                answers = {label.item: label.label for label in stored}
             finally:
                 teacher.close()
             named = {item: label for item, label in answers.items() if label is not None}
@@ -159,7 +161,7 @@ def taught_datasets(
 
     Args:
         base: the dataset.
-        answers: the class by item, None for an answer that names none.
+        answers: the class by item, None for an item that is none of the classes: none is propagated to it.
         guesses: the class and certainty by item, which become the column `guess` of the one to index.
         added: items that are not in the dataset and their rows, by modality.
     """
@@ -172,15 +174,16 @@ def taught_datasets(
             label = answers[document]
             labels[row] = [label] if label is not None else []
             splits[row] = "train" if label is not None else splits[row]
+    refused = {item for item, label in answers.items() if label is None}
     guess = [guesses[document][0] if document in guesses else None for document in documents]
     table = base.items.drop_columns(["guess"]) if "guess" in base.items.column_names else base.items
     table = _with_column(table, "split", pa.array(splits, pa.string()))
     indexed = _with_labels(base, table.append_column("guess", pa.array(guess, pa.string())), labels)
     if not added:
-        return _with_labels(base, table, labels), indexed
+        return _with_labels(base, table, labels, refused=refused), indexed
     names = next(iter(added.values()))[0]
     more = [[label] if (label := answers.get(item)) is not None else [] for item in names]
-    whole = _with_labels(base, table, labels, names, more)
+    whole = _with_labels(base, table, labels, names, more, refused)
     rows = {name: _stacked(column.values, added[name][1]) for name, column in base.columns.items()}
     learned_from = MemoryDataset(**{one.name: getattr(whole, one.name) for one in fields(Dataset)}, rows=rows)
     return learned_from, indexed
@@ -216,13 +219,18 @@ def _with_labels(
     labels: Sequence[Sequence[str]],
     names: Sequence[str] = (),
     more: Sequence[Sequence[str]] = (),
+    refused: Collection[str] = (),
 ) -> Dataset:
-    """A dataset with these labels and further training items, which knows what it was made of."""
+    """A dataset with these labels, further training items and items of no class, which knows what it was made of."""
     fresh = [{"id": f"added:{name}", "document": name, "split": "train"} for name in names]
     present = {f"has_{name}": True for name in base.modalities}
     if fresh:
         rows = pa.Table.from_pylist([row | present for row in fresh], schema=table.schema)
         table = pa.concat_tables([table, rows])
+    if refused:
+        no_class = [document in refused for document in table.column("document").to_pylist()]
+        kept = table.drop_columns([NO_CLASS]) if NO_CLASS in table.column_names else table
+        table = kept.append_column(NO_CLASS, pa.array(no_class, pa.bool_()))
     every = [*labels, *more]
     several = any(len(row) > 1 for row in every)
     cells = [list(row) or None if several else (row[0] if row else None) for row in every]
