@@ -9,6 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
+from diptych._core.processes import settle_memory
 from diptych.index import EmbedderId, Identity, create_index
 from diptych.search.answers import Answerer
 from diptych.search.listing import Lister
@@ -27,6 +28,7 @@ def serve(kind: str, folder: str, port: int) -> None:
     rows = np.load(Path(folder) / VECTORS, allow_pickle=False)
     ids = [f"image:{row:07d}" for row in range(len(rows))]
     app = bare(rows, ids) if kind == "bare" else create_app(VectorSearcher(Path(folder) / "index", rows, ids))  # type: ignore[arg-type]
+    settle_memory()
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
 
 

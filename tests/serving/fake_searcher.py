@@ -228,6 +228,8 @@ class FakeSearcher(SearchBackend):
                 return shapes.vector_of_image(part.value)
             except Exception:
                 raise DataError("the given bytes cannot be decoded; give an image.") from None
+        if part.kind == "audio":
+            raise DataError("this index holds no sounds; ask by text or image.")
         row = shapes.vector_of_words(part.value)
         return NOWHERE if row is None else row / np.linalg.norm(row)
 

@@ -1,6 +1,7 @@
 """What strangers send is limited, and what they are told gives nothing away."""
 
 import asyncio
+import base64
 import struct
 import zlib
 from io import BytesIO
@@ -236,3 +237,12 @@ def test_the_page_may_load_nothing_from_elsewhere(client) -> None:
     assert "http://" not in page.text.replace("http://www.w3.org", "") and "https://" not in page.text
     again = client("GET", "/", headers={"If-None-Match": page.headers["etag"]})
     assert again.status_code == 304
+
+
+def test_counting_the_results_of_an_image_keeps_to_the_same_limits(client, searcher) -> None:
+    parts = [{"kind": "image", "data": base64.b64encode(claims(8_000, 8_000)).decode()}]
+    response = client("POST", "/v1/facets", json={"parts": parts})
+    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_many_pixels")
+    sound = [{"kind": "audio", "data": base64.b64encode(b"no sound").decode()}]
+    assert client("POST", "/v1/facets", json={"parts": sound}).status_code == 422
+    assert searcher.batches == []

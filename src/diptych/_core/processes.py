@@ -1,6 +1,7 @@
 """How this program uses cores and processes, and the interface by which work is spread over them."""
 
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -169,6 +170,12 @@ def roomy_allocator() -> Iterator[None]:
     finally:
         for name in ours:
             os.environ.pop(name, None)
+
+
+def settle_memory() -> None:
+    """Leave what a server has loaded by now out of the garbage collector's rounds, which would hold up requests."""
+    gc.collect()
+    gc.freeze()
 
 
 def give_memory_back() -> None:

@@ -181,9 +181,12 @@ def checked_page(k: int, offset: int) -> None:
         raise ConfigError(f"offset is {offset}; it must be zero or positive.")
 
 
+_NOT_PLAIN = re.compile("[\0\ud800-\udfff]")
+
+
 def is_plain(name: object) -> bool:
     """Whether something is a text that every engine can be asked for."""
-    return isinstance(name, str) and not any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in name)
+    return isinstance(name, str) and _NOT_PLAIN.search(name) is None
 
 
 def _as_rows(vectors: ArrayLike, dimension: int) -> "np.ndarray[Any, np.dtype[Any]]":

@@ -85,7 +85,7 @@ class DocumentPages:
         elif asked[0].words and self.lister.texts is not None:
             rankings = self._fused(query.where, asked, mode, wanted)
         else:
-            rankings = [self._by_best_side(query.where, one, wanted) for one in asked]
+            rankings = self._by_best_side(query.where, asked, wanted)
         return [self._page(query, one, mode, ranking, count) for one, ranking in zip(asked, rankings, strict=True)]
 
     def _page(
@@ -193,24 +193,39 @@ class DocumentPages:
 
         return _deep_enough(lists, wanted, direction)
 
-    def _by_best_side(self, where: str | None, direction: Direction, wanted: int) -> Ranking:
+    def _by_best_side(self, where: str | None, asked: Sequence[Direction], wanted: int) -> list[Ranking]:
         """Images and items as queries: a document is as good as the best of its sides."""
+        kinds = [TEXT if name == self.text_modality else IMAGE for name in self.modalities]
+
+        def listed(directions: Sequence[Direction], depth: int) -> list[tuple[Listed, ...]]:
+            """All queries at once: the index is asked once for each modality."""
+            columns = [self.lister.by_vector(directions, depth, name, where) for name in self.modalities]
+            return list(zip(*columns, strict=True))
+
+        depth = max(map(_first_depth, [wanted] * len(asked), asked))
+        rankings = []
+        for direction, first in zip(asked, listed(asked, depth), strict=True):
+            lines = self._lines(direction)
+
+            def lists(
+                deep: int, direction: Direction = direction, first: Sequence[Listed] = first, lines: list[Line] = lines
+            ) -> list[tuple[int, Listed, Line]]:
+                found = first if deep <= depth else listed([direction], deep)[0]
+                return list(zip(kinds, found, lines, strict=True))
+
+            rankings.append(_deep_enough(lists, wanted, direction))
+        return rankings
+
+    def _lines(self, direction: Direction) -> list[Line]:
+        """For each modality, what makes cosines with it comparable with those of the others."""
         known = self.calibration.of(direction.purpose)
         asker = known.asker_of(direction)
-        lines = {name: known.documents.line(asker, name) for name in self.modalities}
-        fallback = next((line for line in lines.values() if line is not None), None)
-
-        def lists(depth: int) -> list[tuple[int, Listed, Line]]:
-            found = []
-            for name in self.modalities:
-                kind = TEXT if name == self.text_modality else IMAGE
-                line = lines[name] or fallback
-                listed = self.lister.by_vector([direction], depth, name, where)[0]
-                same = name == direction.modality
-                found.append((kind, listed, _unchanged if line is None else _sigmoid_of(line, same=same)))
-            return found
-
-        return _deep_enough(lists, wanted, direction)
+        lines = [known.documents.line(asker, name) for name in self.modalities]
+        fallback = next((line for line in lines if line is not None), None)
+        return [
+            _unchanged if line is None else _sigmoid_of(line, same=name == direction.modality)
+            for name, line in zip(self.modalities, (line or fallback for line in lines), strict=True)
+        ]
 
     def _curve(self, direction: Direction, mode: Mode) -> ProbabilityMap | None:
         """How the scores of this query become probabilities; None where nothing is known of that."""
@@ -237,12 +252,16 @@ def holds_name(words: str) -> bool:
 
 def _deep_enough(lists: Callable[[int], list[tuple[int, Listed, Line]]], wanted: int, direction: Direction) -> Ranking:
     """The best documents, looking as deep into the lists as it takes."""
-    depth = wanted + len(direction.documents) + 1
+    depth = _first_depth(wanted, direction)
     while True:
         found = merged(lists(depth), wanted, direction.documents)
         if found is not None:
             return Ranking(found, len(found) < wanted)
         depth *= 2
+
+
+def _first_depth(wanted: int, direction: Direction) -> int:
+    return wanted + len(direction.documents) + 1
 
 
 def _unchanged(scores: Floats) -> Floats:

@@ -1,11 +1,12 @@
 """From ranked documents to hits: their entries, what is known of them, and why they are there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from diptych._core.arrays import Singles
 from diptych.index import Index, Item
 from diptych.index.filters import In, Key
 from diptych.index.words import matched_words
@@ -100,6 +101,24 @@ class Answer:
     corrected: bool = False
 
 
+class Side(NamedTuple):
+    """One entry of a document that is a hit.
+
+    Attributes:
+        id: of the entry.
+        modality: of the entry.
+        metadata: what is known of it.
+        vector: its embedding; None where the cosine is known.
+        cosine: with the query in the shared space, if it was listed by that.
+    """
+
+    id: str
+    modality: str
+    metadata: Mapping[str, Any]
+    vector: Singles | None
+    cosine: float | None = None
+
+
 @dataclass(frozen=True)
 class HitMaker:
     """Makes the hits of one query.
@@ -128,10 +147,10 @@ class HitMaker:
         """The hits of a page; a document that was removed meanwhile is left out."""
         sides = self._sides(ranked)
         cosines = self._text_cosines(ranked, sides, direction)
-        made = []
+        order, made = self.order, []
         for one, chance in zip(ranked, probabilities, strict=True):
             mine = sides[one.document]
-            present = [name for name in self.order if name in mine]
+            present = [name for name in order if name in mine]
             if not present:
                 continue
             entry = mine[present[0]]
@@ -144,42 +163,43 @@ class HitMaker:
             made.append(Hit(entry.id, entry.modality, one.score, chance, about, document, ids, why))
         return made
 
-    def _sides(self, ranked: Sequence[Ranked]) -> dict[str, dict[str, Item]]:
+    def _sides(self, ranked: Sequence[Ranked]) -> dict[str, dict[str, Side]]:
         """The entries of each document by modality: those that were listed, and those called as they usually are."""
-        wanted: dict[str, dict[str, str]] = {}
+        sides: dict[str, dict[str, Side]] = {}
+        wanted: list[tuple[str, str, str]] = []
+        unusual = []
         for one in ranked:
-            item = next(iter(one.items.values()), one.document)
-            guessed = {name: entry_id(name, one.items.get(name, item)) for name in self.modalities}
-            wanted[one.document] = guessed | one.entries
-        sides = self._fetched(wanted)
-        unusual = (
-            {}
-            if self.lister.apart
-            else {
-                one.document: [name for name in self.modalities if name not in sides[one.document]]
-                for one in ranked
-                if any(item != one.document for item in one.items.values())
-            }
-        )
-        for document, missing in unusual.items():
+            mine = sides[one.document] = {}
+            items = {name: listed.items[place] for name, (listed, place) in one.entries.items()}
+            item = next(iter(items.values()), one.document)
+            if any(of != one.document for of in items.values()):
+                unusual.append(one.document)
+            for name in dict.fromkeys((*self.modalities, *one.entries)):
+                listed, place = one.entries.get(name, (None, 0))
+                if listed is None:
+                    wanted.append((one.document, name, entry_id(name, item)))
+                elif listed.metadata is None or listed.cosines is None:
+                    wanted.append((one.document, name, listed.ids[place]))
+                else:
+                    cosine = float(listed.cosines[place])
+                    mine[name] = Side(listed.ids[place], name, listed.metadata[place], None, cosine)
+        self._fetch(wanted, sides)
+        for document in [] if self.lister.apart else unusual:
+            missing = [name for name in self.modalities if name not in sides[document]]
             if missing:
                 self._look_further(document, missing, sides[document])
         return sides
 
-    def _fetched(self, wanted: dict[str, dict[str, str]]) -> dict[str, dict[str, Item]]:
-        ids = list(dict.fromkeys(id for sides in wanted.values() for id in sides.values()))
+    def _fetch(self, wanted: Sequence[tuple[str, str, str]], sides: dict[str, dict[str, Side]]) -> None:
+        """Read entries, each wanted as a modality of a document, and keep those that belong to it."""
+        ids = list(dict.fromkeys(id for _, _, id in wanted))
         found = dict(zip(ids, self.lister.index.get(ids), strict=True)) if ids else {}
-        result: dict[str, dict[str, Item]] = {}
-        for document, sides in wanted.items():
-            items = {name: item for name, id in sides.items() if (item := found[id]) is not None}
-            result[document] = {
-                name: item
-                for name, item in items.items()
-                if self.lister.document_of(item.id, item.metadata) == document
-            }
-        return result
+        for document, name, id in wanted:
+            item = found[id]
+            if item is not None and self.lister.document_of(item.id, item.metadata) == document:
+                sides[document][name] = _side(item)
 
-    def _look_further(self, document: str, missing: Sequence[str], sides: dict[str, Item]) -> None:
+    def _look_further(self, document: str, missing: Sequence[str], sides: dict[str, Side]) -> None:
         """Find the missing sides of a document whose items have other names: by the usual names, then by metadata."""
         index = self.lister.index
         found = [item for item in index.get(likely_entries(document, (), missing)) if item is not None]
@@ -189,10 +209,10 @@ class HitMaker:
             mine = [item for item in index.get(ids) if item is not None]
         for item in mine:
             if item.modality in missing:
-                sides.setdefault(item.modality, item)
+                sides.setdefault(item.modality, _side(item))
 
     def _text_cosines(
-        self, ranked: Sequence[Ranked], sides: dict[str, dict[str, Item]], direction: Direction
+        self, ranked: Sequence[Ranked], sides: dict[str, dict[str, Side]], direction: Direction
     ) -> dict[str, float]:
         """The cosine of the query with each document's text, by the text encoder or in the shared space."""
         texts, name = self.lister.texts, self.text_modality
@@ -211,7 +231,7 @@ class HitMaker:
     def _why(
         self,
         one: Ranked,
-        sides: dict[str, Item],
+        sides: dict[str, Side],
         direction: Direction,
         text_cosine: float | None,
         text: Any,  # noqa: ANN401 - whatever metadata hold
@@ -227,15 +247,19 @@ class HitMaker:
         bm25 = one.evidence[WORDS]
         return Why(words, image, sound, text_cosine, None if np.isnan(bm25) else bm25, side)
 
-    def _cosine(self, item: Item, direction: Direction) -> float | None:
-        if direction.vector is None:
-            return None
-        return float(item.vector @ direction.vector) / self.lister.spaces.share(direction.purpose)
+    def _cosine(self, side: Side, direction: Direction) -> float | None:
+        if side.vector is None or direction.vector is None:
+            return side.cosine
+        return float(side.vector @ direction.vector) / self.lister.spaces.share(direction.purpose)
 
 
-def public(metadata: dict[str, Any]) -> dict[str, Any]:
+def _side(item: Item) -> Side:
+    return Side(item.id, item.modality, item.metadata, item.vector)
+
+
+def public(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What may be shown of an entry's metadata: not by which name its file is stored."""
-    shown = metadata.copy()
+    shown = dict(metadata)
     shown["has_media"] = shown.pop("media", _NO_MEDIA) is not _NO_MEDIA
     return shown
 

@@ -37,6 +37,8 @@ class Listed:
         scores: cosines, or BM25 between 0 and 1.
         complete: whether there are no others.
         holds_all: whether one of the first texts holds all words of the query that tell anything.
+        metadata: of the entries in the main index; None if they were found elsewhere.
+        cosines: with the query in the shared space, likewise.
     """
 
     ids: Sequence[str]
@@ -46,6 +48,8 @@ class Listed:
     scores: Floats
     complete: bool
     holds_all: bool = False
+    metadata: Sequence[Mapping[str, Any]] | None = None
+    cosines: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -109,7 +113,10 @@ class Lister:
             embedder=self.embedder,
             exact=self.spaces.narrows(purpose),
         )
-        return self._placed([place for place, _ in placed], found, len(asked), depth, self.spaces.share(purpose))
+        results = [Listed.nothing()] * len(asked)
+        for (place, _), one in zip(placed, found, strict=True):
+            results[place] = self._listed(one, depth, self.spaces.share(purpose), main=True)
+        return results
 
     def by_text(self, asked: Sequence[Direction], depth: int, where: str | None = None) -> list[Listed]:
         """The texts nearest to the typed words: by the text encoder, or in the shared space where there is none."""
@@ -122,7 +129,10 @@ class Lister:
             return [Listed.nothing()] * len(asked)
         rows = np.array([vector for _, vector in placed])
         found = self.texts.index.search(rows, depth, where=where, with_metadata=True)
-        return self._placed([place for place, _ in placed], found, len(asked), depth)
+        results = [Listed.nothing()] * len(asked)
+        for (place, _), one in zip(placed, found, strict=True):
+            results[place] = self._listed(one, depth, 1.0)
+        return results
 
     def by_words(self, asked: Sequence[Direction], depth: int, where: str | None = None) -> list[Listed]:
         """The texts that hold typed words, by BM25 divided by the most it could be."""
@@ -139,23 +149,18 @@ class Lister:
             results[place] = replace(self._listed(one, depth, best), holds_all=bool(holds_all))
         return results
 
-    def _placed(
-        self, places: Sequence[int], found: Sequence[Hits], count: int, depth: int, scale: float = 1.0
-    ) -> list[Listed]:
-        results = [Listed.nothing()] * count
-        for place, one in zip(places, found, strict=True):
-            results[place] = self._listed(one, depth, scale)
-        return results
-
-    def _listed(self, found: Hits, depth: int, scale: float) -> Listed:
+    def _listed(self, found: Hits, depth: int, scale: float, *, main: bool = False) -> Listed:
         known = found.metadata or ()
+        scores = np.asarray(found.scores, np.float64) / (scale if scale > 0 else 1.0)
         return Listed(
             found.ids,
             [self.document_of(id, about) for id, about in zip(found.ids, known, strict=True)],
             [str(about.get("item") or id) for id, about in zip(found.ids, known, strict=True)],
             found.modalities,
-            np.asarray(found.scores, np.float64) / (scale if scale > 0 else 1.0),
+            scores,
             len(found) < depth,
+            metadata=found.metadata if main else None,
+            cosines=scores if main else None,
         )
 
 

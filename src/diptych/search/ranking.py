@@ -171,16 +171,14 @@ class Ranked:
     Attributes:
         document: which one.
         score: what it is ranked by.
-        entries: its entries that were listed, the best of each modality.
-        items: the items that these are sides of.
+        entries: its entries that were listed, the best of each modality: the list and the place on it.
         evidence: what is known of it: the cosines with image and text, and BM25; NaN where nothing is.
         side: the kind of evidence that counts most.
     """
 
     document: str
     score: float
-    entries: dict[str, str] = field(default_factory=dict)
-    items: dict[str, str] = field(default_factory=dict)
+    entries: dict[str, tuple[Listed, int]] = field(default_factory=dict)
     evidence: list[float] = field(default_factory=lambda: [np.nan] * len(EVIDENCE))
     side: int = 0
 
@@ -193,17 +191,15 @@ def gathered(lists: Sequence[tuple[int, Listed]]) -> list[Ranked]:
     """The documents of several lists, each with its best evidence of each kind; not in order."""
     found: dict[str, Ranked] = {}
     for kind, listed in lists:
-        columns = zip(
-            listed.documents, listed.ids, listed.items, listed.modalities, listed.scores.tolist(), strict=True
-        )
-        for document, id, item, modality, score in columns:
+        columns = zip(listed.documents, listed.modalities, listed.scores.tolist(), strict=True)
+        for place, (document, modality, score) in enumerate(columns):
             one = found.get(document)
             if one is None:
                 one = found[document] = Ranked(document, 0.0)
             if not one.evidence[kind] >= score:  # a list is best first, but there may be several of a kind
                 one.evidence[kind] = score
                 if kind != WORDS or modality not in one.entries:
-                    one.entries[modality], one.items[modality] = id, item
+                    one.entries[modality] = listed, place
     return list(found.values())
 
 
@@ -278,10 +274,8 @@ def merged(
         values = line(listed.scores).tolist()
         if values and not listed.complete:
             certain = max(certain, values[-1])  # an entry further down may be as good as this, and none better
-        columns = zip(
-            listed.documents, listed.ids, listed.items, listed.modalities, listed.scores.tolist(), values, strict=True
-        )
-        for document, id, item, modality, score, value in columns:
+        columns = zip(listed.documents, listed.modalities, listed.scores.tolist(), values, strict=True)
+        for place, (document, modality, score, value) in enumerate(columns):
             if document in excluded:
                 continue
             one = best.get(document)
@@ -289,7 +283,7 @@ def merged(
                 one = best[document] = Ranked(document, -np.inf)
             if not one.evidence[kind] >= score:
                 one.evidence[kind] = score
-                one.entries[modality], one.items[modality] = id, item
+                one.entries[modality] = listed, place
             if value > one.score:
                 one.score, one.side = value, kind
     complete = all(listed.complete for _, listed, _ in lists)

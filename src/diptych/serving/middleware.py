@@ -84,15 +84,18 @@ class HostMiddleware:
         self._app = app
         own = socket.gethostname().lower()
         self._names = {name.lower().rstrip(".") for name in names} | {own, f"{own}.local"}
+        self._last = ""  # the name in the last request that was ours: nearly always that of the next one
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-            if given and not self._is_ours(given):
+            host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+            given = host.decode("latin-1")
+            if given and given != self._last and not self._is_ours(given):
                 sentence = f"this server does not answer to {given[:100]!r}; start it with --allow-host to add a name."
                 await as_response(Problem(421, "wrong_host", sentence))(scope, receive, send)
                 return
+            self._last = given
         await self._app(scope, receive, send)
 
     def _is_ours(self, given: str) -> bool:

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from diptych._core.errors import BackendUnavailableError, ConfigError
 from diptych._core.files import sweep_abandoned
-from diptych._core.processes import give_memory_back
+from diptych._core.processes import give_memory_back, settle_memory
 from diptych.index import ItemLimits
 from diptych.search import Searcher
 from diptych.serving.app import create_app
@@ -109,7 +109,9 @@ def app_from_environment() -> FastAPI:
         retry=True,
     )
     searcher.warm()
-    return create_app(searcher, settings)
+    app = create_app(searcher, settings)
+    settle_memory()
+    return app
 
 
 def check_place(place: Path, settings: ServingSettings, host: str, port: int) -> str | None:

@@ -136,6 +136,16 @@ class SearchService:
         slow = query.where is not None or query.offset > _FAR_DOWN or query.sort != "score"
         return await (self._slow_lane if slow else self._word_lane).ask(query)
 
+    async def facets(self, query: Query, keys: Sequence[str]) -> tuple[dict[str, dict[str, int]], int]:
+        """How many of the best results of a query have each value of some keys, and how many were counted."""
+
+        def counted() -> tuple[dict[str, dict[str, int]], int]:
+            self._check_files([(part.kind, part.value) for part in query.parts])
+            return self._searcher.facets(query, keys)
+
+        files = any(isinstance(part.value, bytes) for part in query.parts)
+        return await self._in(self._images if files else self._slow, counted)
+
     async def suggest(self, prefix: str, limit: int) -> list[str]:
         """Completions of what was typed; a request is refused while too many wait.
 

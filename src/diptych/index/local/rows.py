@@ -26,24 +26,32 @@ from diptych.index.words import plain
 
 _AT_ONCE = 10_000
 """Parameters in one query; SQLite takes some 32,000."""
+_ITEMS_AT_ONCE = 256
 
 
-def chunks(values: Sequence[str] | Sequence[int]) -> Iterator[tuple[str, Sequence[str] | Sequence[int]]]:
+def chunks(
+    values: Sequence[str] | Sequence[int], size: int = _AT_ONCE
+) -> Iterator[tuple[str, Sequence[str] | Sequence[int]]]:
     """Parts small enough for one `IN`, each with its question marks."""
-    for start in range(0, len(values), _AT_ONCE):
-        part = values[start : start + _AT_ONCE]
+    for start in range(0, len(values), size):
+        part = values[start : start + size]
         yield ", ".join("?" * len(part)), part
 
 
 def items_of(connection: sqlite3.Connection, ids: Sequence[str], form: VectorForm) -> dict[str, Item]:
-    """Read the items that are there; what is not as it was written is an error."""
+    """Read the items that are there; what is not as it was written is an error.
+
+    SQLite writes some hundred of them into one text, as in `metadata_of`.
+    """
     found = {}
-    for marks, part in chunks(ids):
+    for marks, part in chunks(ids, _ITEMS_AT_ONCE):
         sql = (
-            "SELECT row, id, modality, vectors.vector, items.metadata, checksums.vector, checksums.metadata FROM items"
+            "SELECT json_group_array(json_array(row, id, modality, hex(vectors.vector), items.metadata,"
+            " checksums.vector, checksums.metadata)) FROM items"
             f" LEFT JOIN vectors USING (row) LEFT JOIN checksums USING (row) WHERE id IN ({marks})"
         )
-        for row, id, modality, vector, metadata, *sums in connection.execute(sql, part):
+        for row, id, modality, numbers, metadata, *sums in json.loads(connection.execute(sql, part).fetchone()[0]):
+            vector = bytes.fromhex(numbers)
             expected = [vector_sum(id, modality, vector), metadata_sum(row, id, metadata)]
             if sums not in (expected, [UNKNOWN, UNKNOWN]):
                 raise damaged(f"item {id!r} is not as it was written")

@@ -101,7 +101,7 @@ async def facets(request: Request) -> Facets:
     check_reader(request)
     body = await json_body(request, FacetsRequest)
     asked = facets_query(body, settings_of(request))
-    counts, of = await service_of(request).read(lambda searcher: searcher.facets(asked, body.keys), slow=True)
+    counts, of = await service_of(request).facets(asked, body.keys)
     listed = {key: [FacetCount(value=name, count=n) for name, n in some.items()] for key, some in counts.items()}
     return Facets(facets=listed, of=of)
 
