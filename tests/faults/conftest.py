@@ -1,5 +1,7 @@
 """Every test is an attack: its mark `faults(attack, promise)` and `noted(times, found)` make a row of the table."""
 
+import os
+
 import pytest
 
 from diptych.search import build_index
@@ -8,6 +10,7 @@ from search.gallery import make
 
 _rows = pytest.StashKey[dict[str, Row]]()
 _noted = pytest.StashKey[list]()
+_load = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser):
@@ -16,6 +19,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.stash[_rows] = {}
+    config.stash[_load] = os.getloadavg()[0]
 
 
 def pytest_collection_modifyitems(items):
@@ -56,7 +60,7 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.section("attacks")
         terminalreporter.write(markdown(list(rows.values())))
     if rows and config.getoption("--table", default=False):
-        write_rows(read_rows() | rows)
+        write_rows(read_rows() | rows, config.stash[_load])
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from faults.promises import PROMISES
+
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "faults.md"
 
@@ -14,6 +16,13 @@ _HEAD = """# What the program was attacked with
 Written by `make test-faults`, which makes every attack of this page with real processes and counts what came of it.
 `make test-faults ARGS="-k kill"` repeats some of them and keeps the other rows.
 The attacks are functions of `tests/faults`; smaller forms of them run with every change, in the other tests.
+[Below](#promises-and-their-tests) are the promises and the tests that would notice if one were broken.
+
+"""
+_PROMISES = """
+## Promises and their tests
+
+Each test is a function of the file before it, under `tests`. Those under `faults` make the attacks of the table above.
 
 """
 
@@ -46,14 +55,21 @@ def read_rows() -> dict[str, Row]:
     return {name: Row(**row) for name, row in json.loads(RESULTS.read_text())["rows"].items()}
 
 
-def write_rows(rows: dict[str, Row]) -> None:
-    """Keep the rows and write the page."""
-    known = {"system": f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} cores"}
+def write_rows(rows: dict[str, Row], load: float) -> None:
+    """Keep the rows, with how busy the machine was when the first attack began, and write the page."""
+    machine = f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    known = {"system": f"{machine} with a load of {load:.1f} by other work when it began"}
     known |= {"rows": {name: asdict(row) for name, row in rows.items()}}
     RESULTS.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
-    seconds = sum(row.seconds for row in rows.values())
-    foot = f"\n{known['system']}; {seconds / 60:.0f} minutes in all.\n"
-    PAGE.write_text(_HEAD + markdown(list(rows.values())) + foot)
+    PAGE.write_text(page())
+
+
+def page() -> str:
+    """The page of what was found last."""
+    rows = list(read_rows().values())
+    system = json.loads(RESULTS.read_text())["system"]
+    foot = f"\n{system}; {sum(row.seconds for row in rows) / 60:.0f} minutes in all.\n"
+    return _HEAD + markdown(rows) + foot + _PROMISES + promises()
 
 
 def markdown(rows: list[Row]) -> str:
@@ -62,4 +78,16 @@ def markdown(rows: list[Row]) -> str:
     for row in rows:
         held = {True: "yes", False: "**no**", None: "not tried"}[row.held]
         lines.append(f"| {row.attack} | {row.times:,} | {row.promise} | {row.found} | {held} |")
+    return "\n".join(lines) + "\n"
+
+
+def promises() -> str:
+    """The promises and their tests as a table."""
+    lines = ["| promise | tests |", "|---|---|"]
+    for promise, tests in PROMISES.items():
+        by_file: dict[str, list[str]] = {}
+        for test in tests:
+            file, _, name = test.partition("::")
+            by_file.setdefault(file, []).append(f"`{name}`")
+        lines.append(f"| {promise} | {'; '.join(f'`{file}`: ' + ', '.join(names) for file, names in by_file.items())} |")
     return "\n".join(lines) + "\n"

@@ -12,7 +12,7 @@ pytest.importorskip("soundfile", reason="reading sounds needs the extra 'audio'"
 from diptych._core.errors import DataError
 from diptych.features import read_items
 from diptych.media import KINDS, MediaLimits, content_type, kind_of_content, kind_of_name
-from diptych.media.audio import AudioError, AudioTooLargeError, cost, decode, read_header, resample
+from diptych.media.audio import AudioError, AudioTooLargeError, cost, decode, read_header, resample, resample_blocks
 from diptych.media.formats import AUDIO_SUFFIXES
 from media.sounds import RATE, noise, sound_file, soundfile, tone, wav_header
 
@@ -48,6 +48,25 @@ def test_rates_are_brought_to_one(rate) -> None:
     assert len(sound) == pytest.approx(RATE / 2, abs=2)
     want = tone(1000, 0.5)[: len(sound)]
     assert np.abs(sound[200:-200] - want[200 : len(sound) - 200]).max() < 0.01
+
+
+@pytest.mark.parametrize("rate", [4_000, 8_000, 11_025, 15_999, 16_000, 44_100, 44_101, 192_000])
+@pytest.mark.parametrize("count", [1, 5_000, 90_000])
+def test_blocks_leave_no_seam(rate, count, monkeypatch) -> None:
+    monkeypatch.setattr("diptych.media.audio._BLOCK_SAMPLES", 7_000)
+    samples = np.random.default_rng(rate).uniform(-1, 1, count).astype(np.float32)
+    blocks = np.split(samples, range(3_333, count, 3_333))
+    np.testing.assert_array_equal(resample_blocks(blocks, rate), resample(samples, rate))
+
+
+def test_a_small_file_of_minutes_takes_little_more_memory_than_its_sound() -> None:
+    data = sound_file(np.zeros(60 * 192_000, np.int16), 192_000, "FLAC")
+    tracemalloc.start()
+    sound = decode(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(data) < 100_000 and len(sound) == 60 * RATE
+    assert peak < 40e6  # a block in some forms, not the 46 MB of all samples, twice
 
 
 def test_what_the_lower_rate_cannot_hold_is_filtered_out() -> None:

@@ -2,11 +2,11 @@
 
 A decoded sound is one channel of 16,000 samples a second between -1 and 1: what voices, animals and machines are told
 apart by lies below 8 kHz, and most audio encoders take it so. Memory and time are bounded: the header is read and
-checked first, samples are decoded a block at a time and mixed to one channel at once, and never more of them than the
-header's limits allow, whatever the header claims.
+checked first, samples are decoded a block at a time, mixed to one channel and brought to that rate at once, and never
+more of them than the header's limits allow, whatever the header claims.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +30,8 @@ LEAST_RATE, MOST_RATE = 4_000, 192_000
 _BLOCK_SAMPLES = 2**20
 _LARGEST_RATIO = 1_000
 """Of the whole numbers by which rates are changed: no rate is missed by more than a millionth."""
+_FILTER_HALF = 10
+"""Of the filter of `resample_poly`, on either side, in samples of the lower of both rates."""
 _UNKNOWN_LENGTHS = (0, 0xFFFFFFFF)
 """What a program that writes a WAV as it goes puts where the length belongs."""
 _OGG_HEADER = 27
@@ -82,18 +84,41 @@ def decode(data: bytes, limits: MediaLimits | None = None) -> Singles:
         AudioError: when it is no sound, or a damaged one.
     """
     with _opened(data, limits or MediaLimits()) as (file, header):
-        samples = _mixed(file, header)
-    if not np.isfinite(samples).all():
-        raise AudioError("the sound holds values that are no numbers")
-    return resample(samples.clip(-1.0, 1.0), header.rate)
+        return resample_blocks(_mixed(file, header), header.rate)
+
+
+def resample_blocks(blocks: Iterable[Singles], rate: int) -> Singles:
+    """Bring samples that come block by block to `RATE`: what `resample` makes of all, in the memory of the result.
+
+    A piece of the samples is filtered together with so many before and after it as the filter is long. Pieces begin
+    where a sample of the result does, so that its phases are those of the whole.
+    """
+    ratio = _ratio(rate, RATE)
+    up, down = ratio.numerator, ratio.denominator
+    margin = down * -(-(_FILTER_HALF * max(up, down) // up + 1) // down)
+    step = max(margin, down * (_BLOCK_SAMPLES // down))
+    done: list[Singles] = []
+    held, before = np.empty(0, np.float32), 0
+    for block in blocks:
+        held = np.concatenate([held, block])
+        while len(held) >= before + step + margin:
+            piece = resample(held[: before + step + margin], rate)
+            done.append(piece[before * up // down : (before + step) * up // down].copy())
+            held, before = held[before + step - margin :].copy(), margin
+    done.append(resample(held, rate)[before * up // down :])
+    return np.concatenate(done)
 
 
 def resample(samples: Singles, rate: int, to: int = RATE) -> Singles:
     """Bring samples of one rate to another by a polyphase filter, which keeps what both rates can hold."""
     if rate == to:
         return samples
-    ratio = Fraction(to, rate).limit_denominator(_LARGEST_RATIO)
+    ratio = _ratio(rate, to)
     return np.asarray(resample_poly(samples, ratio.numerator, ratio.denominator), dtype=np.float32)
+
+
+def _ratio(rate: int, to: int) -> Fraction:
+    return Fraction(to, rate).limit_denominator(_LARGEST_RATIO)
 
 
 def cost(data: bytes, limits: MediaLimits) -> int:
@@ -159,21 +184,22 @@ def _length(seconds: float) -> str:
     return f"{seconds:,.0f} seconds"
 
 
-def _mixed(file: Any, header: AudioHeader) -> Singles:  # noqa: ANN401 - the library has no types
-    """Read all samples block by block; fewer than the header promised are a file that was cut off."""
-    mono = np.empty(header.frames, dtype=np.float32)
+def _mixed(file: Any, header: AudioHeader) -> Iterator[Singles]:  # noqa: ANN401 - the library has no types
+    """All samples, a block at a time; fewer than the header promised are a file that was cut off."""
     done = 0
     while done < header.frames:
         count = min(header.frames - done, max(1, _BLOCK_SAMPLES // header.channels))
         block = file.read(count, dtype="float32", always_2d=True)
         if not len(block):
             break
-        mono[done : done + len(block)] = block.mean(axis=1, dtype=np.float32)
+        mono = block.mean(axis=1, dtype=np.float32)
+        if not np.isfinite(mono).all():
+            raise AudioError("the sound holds values that are no numbers")
+        yield mono.clip(-1.0, 1.0)
         done += len(block)
     # An MP3 states no length: what the library tells is a guess that may be off by a frame.
     if done == 0 or (done < header.frames and file.format != "MP3"):
         raise AudioError(f"the file is cut off: its header promises {header.frames:,} samples and it holds {done:,}")
-    return mono[:done]
 
 
 def _cut_off(data: bytes) -> str | None:
