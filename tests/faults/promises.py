@@ -127,8 +127,8 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "Several machines make the same bytes as one, also when a worker dies.": (
         "ingest/test_cluster.py::test_two_workers_make_the_bytes_of_one_process",
         "ingest/test_cluster.py::test_a_killed_worker_changes_nothing",
-        "ingest/test_cluster.py::test_two_workers_ingest_rsicd_as_one_machine_does",
         "faults/test_operations.py::test_killed_worker",
+        "faults/test_operations.py::test_rsicd_on_two_workers",
     ),
 }
 """By promise, its tests: file under `tests` and function."""

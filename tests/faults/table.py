@@ -85,9 +85,10 @@ def promises() -> str:
     """The promises and their tests as a table."""
     lines = ["| promise | tests |", "|---|---|"]
     for promise, tests in PROMISES.items():
-        by_file: dict[str, list[str]] = {}
+        files: dict[str, list[str]] = {}
         for test in tests:
             file, _, name = test.partition("::")
-            by_file.setdefault(file, []).append(f"`{name}`")
-        lines.append(f"| {promise} | {'; '.join(f'`{file}`: ' + ', '.join(names) for file, names in by_file.items())} |")
+            files.setdefault(file, []).append(f"`{name}`")
+        listed = "; ".join(f"`{file}`: " + ", ".join(names) for file, names in files.items())
+        lines.append(f"| {promise} | {listed} |")
     return "\n".join(lines) + "\n"

@@ -14,6 +14,7 @@ from diptych.search import Searcher
 from diptych.search.backup import restore_backup, verify_index
 from faults.programs import Command, run_command, serving
 from faults.test_kills import content
+from ingest.test_rsicd import FOLDER as RSICD
 from search.gallery import write_raw
 
 KEY = {"Authorization": "Bearer w"}
@@ -126,7 +127,9 @@ def test_killed_worker(tmp_path, noted):
         words = ["ingest", pairs, "--out", tmp_path / "there" / "made", *features, "--cluster", cluster.address]
         command = Command(words)
         command.begin()
-        time.sleep(3)
+        shards = tmp_path / "there" / ".made.ingest" / "shards"
+        while not any(shards.glob("image-*.npz")) and command.process.poll() is None:
+            time.sleep(0.01)
         killed_at_work = command.process.poll() is None
         cluster.workers[0].send_signal(signal.SIGKILL)
         status, said = command.finish()
@@ -134,3 +137,31 @@ def test_killed_worker(tmp_path, noted):
     same = content(tmp_path / "here" / "made") == content(tmp_path / "there" / "made")
     noted(1, f"{'the same' if same else 'other'} bytes" + ("" if killed_at_work else ", but the work was done before"))
     assert same and killed_at_work
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(not (RSICD / "images.tar").exists(), reason="the data of RSICD are not beside the checkout")
+@pytest.mark.faults(
+    "the first 2,000 images and captions of RSICD by `diptych ingest --cluster` with two Dask workers",
+    "the same bytes as on one machine",
+)
+def test_rsicd_on_two_workers(tmp_path, noted):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("\n".join((RSICD / "pairs.jsonl").read_text().splitlines()[:2_000]))
+    words = ["ingest", pairs, "--images", RSICD / "images.tar", "--no-reuse"]
+    words += ["--image-features", "colour-moments", "--text-features", "bow:1000"]
+    seconds = []
+    for name in ("here", "there", "cluster"):
+        (tmp_path / name).mkdir()
+    with running_cluster(tmp_path / "cluster") as cluster:
+        for place, more in (("here", []), ("there", ["--cluster", cluster.address])):
+            started = time.monotonic()
+            status, said = run_command(*words, "--out", tmp_path / place / "made", *more)
+            seconds.append(time.monotonic() - started)
+            assert status == 0, said
+    made = [content(tmp_path / place / "made") for place in ("here", "there")]
+    same = "the same" if made[0] == made[1] else "other"
+    noted(
+        1, f"{same} bytes in {len(made[0])} files; {seconds[0]:.0f} s on one machine, {seconds[1]:.0f} s on two workers"
+    )
+    assert made[0] == made[1] and len(made[0]) > 4

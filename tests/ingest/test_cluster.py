@@ -1,7 +1,6 @@
 """Ingest on a real Dask cluster: the same bytes as in one process, whatever happens to its workers."""
 
 import signal
-import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -10,9 +9,8 @@ import pytest
 from cluster import PickledExecutor, running_cluster
 from diptych._core.errors import ConfigError, DataError
 from diptych.features import pipeline_of
-from diptych.ingest import IngestOptions, ingest
+from diptych.ingest import ingest
 from diptych.ingest.workers import check_usable
-from ingest.test_rsicd import FOLDER as RSICD
 
 slow = pytest.mark.slow  # a cluster takes seconds to start
 
@@ -93,30 +91,6 @@ def test_a_killed_worker_changes_nothing(cluster, local, elsewhere, small_shards
     ingest(elsewhere, cluster=cluster.address, progress=at_image(4, lambda: victim.send_signal(signal.SIGKILL)))
     assert victim.wait(timeout=10) == -signal.SIGKILL
     assert folder_content(elsewhere.out) == local
-
-
-@slow
-@pytest.mark.real_data
-@pytest.mark.skipif(not (RSICD / "images.tar").exists(), reason=f"{RSICD} is not there")
-def test_two_workers_ingest_rsicd_as_one_machine_does(cluster, folder_content, tmp_path) -> None:
-    """The first 2,000 images and captions; `-s` prints how long each way took."""
-    lines = (RSICD / "pairs.jsonl").read_text().splitlines()[:2_000]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(lines))
-    made, seconds = {}, {}
-    for place, address in (("here", None), ("there", cluster.address)):
-        options = IngestOptions(
-            tmp_path / "pairs.jsonl",
-            tmp_path / place / "made",
-            images=RSICD / "images.tar",
-            features={"image": "colour-moments", "text": "bow:1000"},
-            reuse=False,
-        )
-        started = time.monotonic()
-        assert len(ingest(options, cluster=address).dataset) == 2_000
-        seconds[place] = time.monotonic() - started
-        made[place] = folder_content(options.out)
-    assert made["here"] == made["there"] and len(made["here"]) > 4
-    print(f"{len(made['here'])} files; {seconds['here']:.0f} s on one machine, {seconds['there']:.0f} s on two workers")
 
 
 @slow

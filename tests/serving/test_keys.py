@@ -38,7 +38,7 @@ def test_every_route_asks_for_the_key_before_it_looks_at_the_request(serve):
     routes = list(routes_of(client.app))
     assert len(routes) > 8
     for method, address in routes:
-        answer = client(method, address, content=b"{not json")
+        answer = client(method, address, content=b"{not json", headers={"Content-Type": "application/json"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "key_needed"), (method, address)
 
 

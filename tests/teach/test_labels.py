@@ -59,6 +59,37 @@ def test_a_table_comes_back_as_it_was_and_bad_lines_are_named(own) -> None:
         read_csv("id;label\n", "x")
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("a,river,0001-01-01T00:00:00+14:00,", "the time '0001"),
+        ("a,river,9999-12-31T23:59:59-14:00,", "the time '9999"),
+        ('a,river,,"ann\nroot"', "by 'ann"),
+        ("a,river,,a\0b", "by 'a"),
+        (f"a,river,,{'x' * 201}", "at most 200 printable"),
+        (f"{'ü' * 600},river,,", "longer name than any"),
+    ],
+)
+def test_what_a_table_cannot_mean_is_a_bad_line_of_it(line, told) -> None:
+    labels, problems = read_csv(f"item,label,time,who\n{line}\nb,pond,,\n", "carl")
+    assert [label.item for label in labels] == ["b"]
+    assert len(problems) == 1 and told in problems[0].message
+
+
+def test_pages_of_labels_are_all_of_them_in_order(own) -> None:
+    with LabelStore(own) as store:
+        given = [Label.now(f"item-{n:03d}", ("river", "pond")[n % 2], who="ann") for n in range(25)]
+        store.put([*given, Label.now("x", None, who="ann", answer="skip")])
+        found, after, more = [], "", True
+        while more:
+            page, total, more = store.page(after=after, limit=5, label="pond")
+            found, after = found + page, page[-1].item
+            assert total == 12
+        assert found == given[1::2]
+        assert [one.item for one in store.page(answer="skip")[0]] == ["x"]
+        assert store.page(after="x") == ([], 26, False)
+
+
 def test_labels_outlive_a_rebuild_and_come_back_from_a_backup(own, tmp_path) -> None:
     with LabelStore(own) as store:
         store.put([Label.now("red-00", "red", who="ann")])

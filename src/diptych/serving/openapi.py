@@ -10,25 +10,23 @@ from pydantic.json_schema import models_json_schema
 
 from diptych.serving.schemas import (
     LONGEST_ID,
-    AddRequest,
     ErrorBody,
-    FacetsRequest,
-    ItemBody,
-    ItemChange,
-    ItemForm,
-    SearchForm,
-    SearchRequest,
     UploadRequest,
 )
 from diptych.serving.service import SearchService
 from diptych.serving.settings import ServingSettings
 
-_BODIES = (SearchRequest, UploadRequest, SearchForm, FacetsRequest, AddRequest, ItemBody, ItemChange, ItemForm)
+_bodies: list[type[BaseModel]] = [UploadRequest]
+"""What routes read by hand, as `body_of` was told; a field of a form holds the first as text."""
 _PLACE = "#/components/schemas/{model}"
 
 
 def body_of(json: type[BaseModel], form: type[BaseModel] | None = None) -> dict[str, Any]:
-    """Say of a route that its body is JSON, or a form."""
+    """Say of a route that its body is JSON, or a form, which it reads by hand.
+
+    A body that is a parameter of the route would be parsed before the key is looked at, and by the event loop.
+    """
+    _bodies.extend([json] if form is None else [json, form])
     bodies = {"application/json": json} | ({} if form is None else {"multipart/form-data": form})
     content = {kind: {"schema": {"$ref": _PLACE.format(model=body.__name__)}} for kind, body in bodies.items()}
     return {"requestBody": {"required": True, "content": content}}
@@ -39,7 +37,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         document = get_openapi(title="Diptych", version=version("diptych"), description=__doc__, routes=app.routes)
         document["info"]["description"] = "Search images by text and text by images."
-        _, read_by_hand = models_json_schema([(body, "validation") for body in _BODIES], ref_template=_PLACE)
+        _, read_by_hand = models_json_schema([(body, "validation") for body in _bodies], ref_template=_PLACE)
         document["components"]["schemas"] |= read_by_hand["$defs"]
         for unused in ("HTTPValidationError", "ValidationError"):
             document["components"]["schemas"].pop(unused, None)

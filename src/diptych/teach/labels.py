@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from diptych._core.errors import DataError
+from diptych.index.items import LONGEST_NAME
 from diptych.index.local.database import explained, open_database, transaction
 from diptych.search.index_folder import LABELS_FILE, folder_beside
 
@@ -72,6 +73,8 @@ class Label:
         """
         if not self.item:
             raise DataError("a label names no item; give its id.")
+        if len(self.item.encode(errors="replace")) > LONGEST_NAME:
+            raise DataError(f"the item {self.item!r:.80} has a longer name than any; give its id.")
         if self.answer not in ANSWERS:
             raise DataError(f"the answer for item {self.item!r:.80} is {self.answer!r:.40}; use {', '.join(ANSWERS)}.")
         if self.source not in SOURCES:
@@ -80,6 +83,11 @@ class Label:
         if (self.answer == "class") != bool(label):
             what = "has no class" if not label else f"is {self.answer!r} and has the class {label!r:.40}"
             raise DataError(f"the answer for item {self.item!r:.80} {what}; give a class, or the answer none or skip.")
+        if len(self.who) > LONGEST_LABEL or not self.who.isprintable():
+            raise DataError(
+                f"the label of item {self.item!r:.80} is by {self.who!r:.60}; "
+                f"use at most {LONGEST_LABEL} printable characters."
+            )
         if len(label) > LONGEST_LABEL or not (label.isprintable() and self.item.isprintable()):
             raise DataError(
                 f"the class of item {self.item!r:.80} is {label!r:.60}; "
@@ -114,6 +122,19 @@ class LabelStore:
         with self._using() as connection:
             rows = connection.execute("SELECT * FROM labels ORDER BY item").fetchall()
         return {row[0]: Label(*row) for row in rows}
+
+    def page(
+        self, *, after: str = "", limit: int = 100, label: str | None = None, answer: Answer | None = None
+    ) -> tuple[list[Label], int, bool]:
+        """Labels in the order of their items, those of a class or an answer; how many fit; whether more follow."""
+        fits = "(?1 IS NULL OR label = ?1) AND (?2 IS NULL OR answer = ?2)"
+        with self._using() as connection:
+            (total,) = connection.execute(f"SELECT count(*) FROM labels WHERE {fits}", (label, answer)).fetchone()
+            rows = connection.execute(
+                f"SELECT * FROM labels WHERE {fits} AND item > ?3 ORDER BY item LIMIT ?4",
+                (label, answer, after, limit + 1),
+            ).fetchall()
+        return [Label(*row) for row in rows[:limit]], total, len(rows) > limit
 
     def get(self, items: Sequence[str]) -> list[Label | None]:
         """The labels of some items, None where there is none."""
@@ -225,9 +246,9 @@ def _of_row(row: dict[str, str | None], who: str) -> Label:
     time = (row.get("time") or "").strip()
     try:
         time = _shown(datetime.fromisoformat(time)) if time else _now()
-    except ValueError:
+    except (ValueError, OverflowError):  # the second of a year that only its own time zone knows
         raise DataError(f"the time {time!r:.40} is none; write it as 2026-01-31T12:00:00Z.") from None
-    found = Label(row.get("item") or "", answer, label, (row.get("who") or who)[:LONGEST_LABEL], time, "imported")  # type: ignore[arg-type]
+    found = Label(row.get("item") or "", answer, label, row.get("who") or who, time, "imported")  # type: ignore[arg-type]
     return found.checked()
 
 

@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
 from diptych.serving.errors import Problem
-from diptych.serving.openapi import errors
+from diptych.serving.openapi import body_of, errors
+from diptych.serving.requests import json_body
 from diptych.serving.routes.teach import TeachStatus, status_out, teaching_of
 from diptych.serving.schemas import LONGEST_ID, Id, Strict
 from diptych.serving.security import MAY_WRITE, audit_of
@@ -94,18 +95,21 @@ ItemQuery = Annotated[list[Id], Query(min_length=1, max_length=256, alias="item"
 @router.get("/labels", responses=errors(403, 409), dependencies=_writes)
 async def list_labels(request: Request, query: Annotated[LabelQuery, Query()]) -> LabelList:
     """The answers that were given, a page at a time."""
-    every = await teaching_of(request).ask(lambda teacher: list(teacher.labels.all().values()))
-    fitting = [one for one in every if query.label in (None, one.label) and query.answer in (None, one.answer)]
-    page = [one for one in fitting if one.item > query.after][: query.limit]
-    more = page[-1].item if len(page) == query.limit and page[-1] is not fitting[-1] else None
-    return LabelList(labels=[_label(one) for one in page], total=len(fitting), next=more)
+    asked = query.model_dump()
+    page, total, more = await teaching_of(request).ask(lambda teacher: teacher.labels.page(**asked))
+    return LabelList(labels=[_label(one) for one in page], total=total, next=page[-1].item if more else None)
 
 
-@router.put("/labels", responses=errors(403, 404, 409, body=True), dependencies=_writes)
-async def put_labels(request: Request, body: LabelsIn) -> Taught:
+@router.put(
+    "/labels",
+    responses=errors(403, 404, 409, body=True),
+    dependencies=_writes,
+    openapi_extra=body_of(LabelsIn),
+)
+async def put_labels(request: Request) -> Taught:
     """Answer for one or many items, and see the labels spread."""
-    who, asked = _who(request), body
-    async with audit_of(request).noting(request, "label", body.items):
+    who, asked = _who(request), await json_body(request, LabelsIn)
+    async with audit_of(request).noting(request, "label", asked.items):
         before, status = await teaching_of(request).ask(
             lambda teacher: (teacher.answer(asked.items, asked.label, who=who, answer=asked.answer), teacher.status())
         )
