@@ -1,5 +1,6 @@
 """From ranked documents to hits: their entries, what is known of them, and why they are there."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -150,16 +151,15 @@ class HitMaker:
         order, made = self.order, []
         for one, chance in zip(ranked, probabilities, strict=True):
             mine = sides[one.document]
-            present = [name for name in order if name in mine]
-            if not present:
+            ids = {name: mine[name].id for name in order if name in mine}
+            if not ids:
                 continue
-            entry = mine[present[0]]
+            entry = mine[next(iter(ids))]
             about = public(entry.metadata)
-            if "text" not in about:
+            if "text" not in about and len(mine) > 1:
                 about |= next(({"text": of["text"]} for item in mine.values() if "text" in (of := item.metadata)), {})
             why = self._why(one, mine, direction, cosines.get(one.document), about.get("text"))
-            ids = {name: mine[name].id for name in present}
-            document = document_of(entry.id, entry.metadata)
+            document = document_of(entry.id, entry.metadata) if self.lister.apart else one.document
             made.append(Hit(entry.id, entry.modality, one.score, chance, about, document, ids, why))
         return made
 
@@ -170,21 +170,21 @@ class HitMaker:
         unusual = []
         for one in ranked:
             mine = sides[one.document] = {}
-            items = {name: listed.items[place] for name, (listed, place) in one.entries.items()}
-            item = next(iter(items.values()), one.document)
-            if any(of != one.document for of in items.values()):
-                unusual.append(one.document)
-            for name in dict.fromkeys((*self.modalities, *one.entries)):
-                listed, place = one.entries.get(name, (None, 0))
-                if listed is None:
-                    wanted.append((one.document, name, entry_id(name, item)))
-                elif listed.metadata is None or listed.cosines is None:
+            item = None
+            for name, (listed, place) in one.entries.items():
+                item = item or listed.items[place]
+                if listed.items[place] != one.document:
+                    unusual.append(one.document)
+                if listed.metadata is None or listed.cosines is None:
                     wanted.append((one.document, name, listed.ids[place]))
                 else:
                     cosine = float(listed.cosines[place])
                     mine[name] = Side(listed.ids[place], name, listed.metadata[place], None, cosine)
+            for name in self.modalities:
+                if name not in one.entries:
+                    wanted.append((one.document, name, entry_id(name, item or one.document)))
         self._fetch(wanted, sides)
-        for document in [] if self.lister.apart else unusual:
+        for document in [] if self.lister.apart else dict.fromkeys(unusual):
             missing = [name for name in self.modalities if name not in sides[document]]
             if missing:
                 self._look_further(document, missing, sides[document])
@@ -236,16 +236,19 @@ class HitMaker:
         text_cosine: float | None,
         text: Any,  # noqa: ANN401 - whatever metadata hold
     ) -> Why:
-        others = {name: item for name, item in sides.items() if name != self.text_modality}
-        cosines = {name: found for name, item in others.items() if (found := self._cosine(item, direction)) is not None}
-        sound = cosines.pop(AUDIO, None)
-        image = max(cosines.values(), default=None)
+        image = sound = None
+        for name, entry in sides.items():
+            cosine = None if name == self.text_modality else self._cosine(entry, direction)
+            if name == AUDIO:
+                sound = cosine
+            elif cosine is not None and (image is None or cosine > image):
+                image = cosine
         side = EVIDENCE[one.side]
         if side == "image" and sound is not None and (image is None or sound > image):
             side = "audio"
         words = matched_words(direction.words, text) if direction.words and isinstance(text, str) else ()
         bm25 = one.evidence[WORDS]
-        return Why(words, image, sound, text_cosine, None if np.isnan(bm25) else bm25, side)
+        return Why(words, image, sound, text_cosine, None if math.isnan(bm25) else bm25, side)
 
     def _cosine(self, side: Side, direction: Direction) -> float | None:
         if side.vector is None or direction.vector is None:

@@ -154,7 +154,7 @@ class Lister:
         scores = np.asarray(found.scores, np.float64) / (scale if scale > 0 else 1.0)
         return Listed(
             found.ids,
-            [self.document_of(id, about) for id, about in zip(found.ids, known, strict=True)],
+            found.ids if self.apart else list(map(document_of, found.ids, known)),
             [str(about.get("item") or id) for id, about in zip(found.ids, known, strict=True)],
             found.modalities,
             scores,

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -13,7 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.responses import Response
 
 from diptych.media import KINDS, MediaError, MediaLimits, MediaTooLargeError, kind_of_content, media_kind
-from diptych.search import Answer, Hit, NewItem, Query, QueryPart, Why
+from diptych.search import Answer, Hit, NewItem, Query, QueryPart
 from diptych.serving.errors import Problem
 from diptych.serving.schemas import (
     MOST_PARTS,
@@ -229,16 +228,12 @@ def check_file(kind: str, data: bytes, settings: ServingSettings) -> int:
         raise Problem(422, f"not_{of.noun.replace(' ', '_')}", f"the file is no {noun} this server can read.") from None
 
 
-_ABOUT = tuple(field.name for field in fields(Answer) if field.name != "hits")
-_WHY = tuple(field.name for field in fields(Why))
-
-
 def answer_response(answer: Answer, signatures: Sequence[str | None] | None = None) -> Response:
     """Results in the shape of a `SearchAnswer`, written straight as JSON: there is nothing in them to be checked."""
     hits = [hit_out(hit) for hit in answer.hits]
     for hit, signature in zip(hits, signatures or (), strict=False):
         hit["signature"] = signature
-    return Response(to_json({"hits": hits} | _named(answer, _ABOUT)), media_type="application/json")
+    return Response(to_json(vars(answer) | {"hits": hits}), media_type="application/json")
 
 
 def hit_out(hit: Hit) -> dict[str, Any]:
@@ -252,7 +247,7 @@ def hit_out(hit: Hit) -> dict[str, Any]:
         "entries": hit.entries,
         "score": hit.score,
         "probability": hit.probability,
-        "why": _named(hit.why, _WHY),
+        "why": vars(hit.why),
     }
 
 
@@ -276,7 +271,3 @@ def item_list(hits: list[Hit], limit: int) -> ItemList:
 def media_address(hit: Hit) -> str | None:
     """Where an item's image is, None if it has none."""
     return f"/v1/media/{quote(hit.id, safe='')}" if hit.metadata.get("has_media") else None
-
-
-def _named(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
