@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import diptych.serving
+from diptych.search import Searcher
 from diptych.serving import ServingSettings, create_app
+from search.gallery import build_unlabelled
 from serving import fake_searcher
 from serving.running_server import running
 
@@ -22,18 +24,49 @@ LANGUAGES = ("en", "de", "zh", "ja")
 CARDS = "#results .card:has(.foot-line)"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 RUN = """async (rules) => {
-    const { violations } = await axe.run(document, { runOnly: rules });
+    const { violations } = await axe.run(document, { runOnly: rules, resultTypes: ["violations"] });
     return violations.map(({ id, impact, nodes }) => [impact, id, nodes[0].html]);
 }"""
 
 
-STEPS = ("results", "selected", "viewer", "edit", "filters", "menu", "add", "explore")
+STEPS = (
+    "start",
+    "results",
+    "selected",
+    "viewer",
+    "edit",
+    "filters",
+    "menu",
+    "add",
+    "label",
+    "save",
+    "key",
+    "explore",
+    "tip",
+)
+SHOW_TIP = """async () => {
+    const map = document.querySelector("#map"), { left, top, width, height } = map.getBoundingClientRect();
+    for (let y = 0; y < height; y += 6)
+        for (let x = 0; x < width && document.querySelector("#tip").hidden && !map.classList.contains("over"); x += 6)
+            map.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }));
+}"""
+RUNNING = {"state": "running", "phase": "fitting", "fraction": 0.4}
 
 
 @pytest.fixture(scope="module")
 def curated(tmp_path_factory):
     searcher = fake_searcher.filled(tmp_path_factory.mktemp("access"))
     with running(create_app(searcher, ServingSettings(write_key="w"))) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def teachable(tmp_path_factory):
+    folder = build_unlabelled(tmp_path_factory.mktemp("teachable"))
+    with (
+        Searcher.open(folder / "index", writable=True) as searcher,
+        running(create_app(searcher, ServingSettings(write_key="w"))) as address,
+    ):
         yield address
 
 
@@ -64,9 +97,20 @@ def looked_at(page, step: str) -> None:
     elif step == "add":
         page.get_by_role("button", name="Add", exact=True).click()
         page.get_by_role("button", name="Write a text instead").click()
-    elif step == "explore":
+    elif step == "label":
+        looked_at(page, "selected")
+        page.get_by_role("toolbar").get_by_role("button", name="Label").click()
+    elif step == "save":
+        page.get_by_role("button", name="Save this search").click()
+    elif step == "key":
+        page.evaluate("import('/page/keys.js').then(({ askKey }) => void askKey(true, true))")
+        expect(page.get_by_role("dialog")).to_be_visible()
+    elif step in ("explore", "tip"):
         page.get_by_role("button", name="Explore").click()
         page.wait_for_selector("#map[data-names]")
+    if step == "tip":
+        page.evaluate(SHOW_TIP)
+        expect(page.locator("#tip")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -75,20 +119,49 @@ def test_axe_finds_nothing_serious(curated, open_page, axe, scheme) -> None:
     page.evaluate("sessionStorage.setItem('diptych-key', 'w')")
     found = {}
     for step in STEPS:
-        page.goto(f"{curated}/?q=red")
-        page.wait_for_selector(CARDS)
+        page.goto(f"{curated}/" if step == "start" else f"{curated}/?q=red")
+        expect(page.locator("#results")).to_have_attribute("aria-busy", "false")
         looked_at(page, step)
-        page.evaluate(axe)
-        found[step] = [one for one in page.evaluate(RUN, RULES) if one[0] != "minor"]
+        found[step] = serious(page, axe)
     assert found == {step: [] for step in STEPS}
 
 
-def test_axe_finds_nothing_serious_at_the_start_and_where_nothing_is_found(curated, open_page, axe) -> None:
-    for question in ("", "?q=xyzzy&mode=lexical", "?q=yelow+circle"):
+def serious(page, axe) -> list:
+    page.evaluate(axe)
+    return [found for found in page.evaluate(RUN, RULES) if found[0] != "minor"]
+
+
+def test_axe_finds_nothing_serious_where_nothing_is_found_or_reached(curated, open_page, axe) -> None:
+    for question in ("?q=xyzzy&mode=lexical", "?q=yelow+circle", "?like=nothing"):
         page = open_page(f"{curated}/{question}")
         expect(page.locator("#results")).to_have_attribute("aria-busy", "false")
-        page.evaluate(axe)
-        assert [found for found in page.evaluate(RUN, RULES) if found[0] != "minor"] == []
+        assert serious(page, axe) == []
+    page.context.set_offline(True)
+    expect(page.get_by_role("alert").first).to_contain_text("The server cannot be reached")
+    assert serious(page, axe) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_while_teaching(teachable, open_page, axe, scheme) -> None:
+    page = open_page(f"{teachable}/healthz", color_scheme=scheme, viewport={"width": 1300, "height": 900})
+    page.evaluate("sessionStorage.setItem('diptych-key', 'w')")
+    page.goto(f"{teachable}/?view=teach")
+    page.wait_for_selector(".ask .card")
+    found = {"questions": serious(page, axe)}
+    for label in ("one", "two"):
+        page.get_by_label("Type a class").fill(label)
+        page.keyboard.press("Enter")
+        expect(page.locator(".ask")).to_have_attribute("aria-busy", "false")
+    page.locator(".ask .card .open").first.click()
+    found["answered"] = serious(page, axe)
+    page.locator(".fills button").first.click()
+    expect(page.get_by_role("button", name="Back to the questions")).to_be_visible()
+    found["checked"] = serious(page, axe)
+    page.route("**/v1/learn", lambda route: route.fulfill(json=RUNNING))
+    page.get_by_role("button", name="Learn", exact=True).click()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    found["learning"] = serious(page, axe)
+    assert found == {"questions": [], "answered": [], "checked": [], "learning": []}
 
 
 def sentences(language: str) -> dict[str, str]:

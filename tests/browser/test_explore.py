@@ -2,6 +2,11 @@
 
 import pytest
 
+from diptych.search import Searcher
+from diptych.serving import create_app
+from search.gallery import build_unlabelled
+from serving.running_server import running
+
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.browser
 expect = playwright.expect
@@ -50,6 +55,17 @@ def test_clusters_have_names_and_thumbnails_come_when_near(address, open_page) -
         page.keyboard.press(key)
 
 
+def test_what_has_no_class_is_named_by_its_words_at_each_zoom(tmp_path, open_page) -> None:
+    with Searcher.open(build_unlabelled(tmp_path) / "index") as searcher, running(create_app(searcher)) as address:
+        page = open_page(f"{address}/?view=explore", **WINDOW)
+        page.wait_for_function("() => document.querySelector('#map').dataset.names?.includes('|')")
+        names = page.locator("#map").get_attribute("data-names").split("|")
+        words = {word for name in names for word in name.split(" · ")}
+        assert {"red", "green", "blue", "grey"} & words and not {"in", "the", "light"} & words
+        for zoom, shown in ((0.5, "far"), (1, "far"), (2, "near"), (64, "nearest")):
+            assert page.evaluate(NAMES_AT, zoom) == [shown]
+
+
 def test_the_results_of_the_question_are_shown_on_the_map(address, open_page) -> None:
     page, _ = explored(open_page, address, "&q=circle&mode=lexical")
     expect(page.locator("#map")).to_have_attribute("data-lit", "12")
@@ -83,6 +99,14 @@ def test_a_hundred_thousand_points_are_all_drawn(address, open_page) -> None:
     assert visible == 100_000 and drawn == 600 * 600  # they stand so close that nothing is left between them
 
 
+NAMES_AT = """async (zoom) => {
+    const { View } = await import("/page/explore.js");
+    return Object.assign(Object.create(View.prototype), {
+        points: { names: [[0, 0, 0, 9, "far"], [1, 0, 0, 5, "near"], [2, 0, 0, 3, "nearest"], [2, 90, 0, 3, "away"]] },
+        picked: new Set(), sums: new Map([[65535, 9]]),
+        scale: 100 * zoom, smallest: 50, left: 50, top: 50, width: 100, height: 100,
+    }).wordNames().map(({ name }) => name);
+}"""
 MANY = """async () => {
     const { View } = await import("/page/explore.js");
     const count = 100_000, view = Object.create(View.prototype);

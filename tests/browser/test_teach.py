@@ -1,17 +1,14 @@
 """Teaching on the page, in a real browser and over a real index without any labels."""
 
-import json
 import re
 import shutil
 
 import pytest
 
-from diptych.ingest import IngestOptions, ingest
-from diptych.methods import create, save_model
-from diptych.search import Searcher, build_index
+from diptych.search import Searcher
 from diptych.serving import ServingSettings, create_app
 from diptych.teach import LearnJob
-from search.gallery import write_raw
+from search.gallery import build_unlabelled
 from serving.running_server import running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -24,15 +21,7 @@ WINDOW = {"viewport": {"width": 1300, "height": 1200}}
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A folder with `raw`, `dataset`, `model` and `index` of coloured fields; no item has a label."""
-    folder = tmp_path_factory.mktemp("teach")
-    pairs = write_raw(folder / "raw")
-    rows = [json.loads(line) for line in pairs.read_text().splitlines()]
-    pairs.write_text("\n".join(json.dumps({k: v for k, v in row.items() if k != "label"}) for row in rows) + "\n")
-    features = {"image": "colour-moments", "text": "bow:30"}
-    dataset = ingest(IngestOptions(pairs, folder / "dataset", features=features, name="fields")).dataset
-    save_model(create("cca", components=4).fit(dataset), folder / "model")
-    build_index(folder / "model", dataset, folder / "index")
-    return folder
+    return build_unlabelled(tmp_path_factory.mktemp("teach"))
 
 
 @pytest.fixture

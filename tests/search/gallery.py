@@ -9,6 +9,7 @@ from PIL import Image
 from diptych._core.seeding import generator
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, save_model
+from diptych.search import build_index
 
 COLOURS = {
     "red": (210, 40, 30),
@@ -56,3 +57,15 @@ def make(folder, features=("colour-moments", "bow:30"), method="cca", **params):
     dataset = ingest(IngestOptions(pairs, folder / "dataset", features=written, name="fields")).dataset
     save_model(create(method, **params).fit(dataset), folder / "model")
     return dataset
+
+
+def build_unlabelled(folder):
+    """Make `raw`, `dataset`, `model` and `index` in a folder; no item has a label."""
+    pairs = write_raw(folder / "raw")
+    rows = [json.loads(line) for line in pairs.read_text().splitlines()]
+    pairs.write_text("\n".join(json.dumps({k: v for k, v in row.items() if k != "label"}) for row in rows) + "\n")
+    features = {"image": "colour-moments", "text": "bow:30"}
+    dataset = ingest(IngestOptions(pairs, folder / "dataset", features=features, name="fields")).dataset
+    save_model(create("cca", components=4).fit(dataset), folder / "model")
+    build_index(folder / "model", dataset, folder / "index")
+    return folder

@@ -1,29 +1,18 @@
 """An index of items without any labels, and copies of it to teach."""
 
-import json
 import shutil
 
 import pytest
 
-from diptych.ingest import IngestOptions, ingest
-from diptych.methods import create, save_model
-from diptych.search import Searcher, build_index
+from diptych.search import Searcher
 from diptych.teach import Teacher
-from search.gallery import write_raw
+from search.gallery import build_unlabelled
 
 
 @pytest.fixture(scope="session")
 def unlabelled(tmp_path_factory):
     """A folder with `raw`, `dataset`, `model` and `index`; no item has a label."""
-    folder = tmp_path_factory.mktemp("unlabelled")
-    pairs = write_raw(folder / "raw")
-    rows = [json.loads(line) for line in pairs.read_text().splitlines()]
-    pairs.write_text("\n".join(json.dumps({k: v for k, v in row.items() if k != "label"}) for row in rows) + "\n")
-    features = {"image": "colour-moments", "text": "bow:30"}
-    dataset = ingest(IngestOptions(pairs, folder / "dataset", features=features, name="fields")).dataset
-    save_model(create("cca", components=4).fit(dataset), folder / "model")
-    build_index(folder / "model", dataset, folder / "index")
-    return folder
+    return build_unlabelled(tmp_path_factory.mktemp("unlabelled"))
 
 
 @pytest.fixture

@@ -11,15 +11,14 @@ import pytest
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
 from diptych._core.files import write_json
 from diptych.data import Dataset, Protocol, training_data
-from diptych.ingest import IngestOptions, ingest
-from diptych.methods import create, save_model
 from diptych.methods.propagation import propagate
 from diptych.search import NewItem, Searcher, build_index
 from diptych.search.index_folder import folder_beside
 from diptych.teach import JobState, LearnJob, Teacher
 from diptych.teach.learning import added_rows, learn, taught_datasets
 from diptych.teach.models import Models, UnknownModelError
-from search.gallery import png, write_raw
+from search import gallery
+from search.gallery import png
 from teach.conftest import by_colour, truth
 
 
@@ -193,7 +192,8 @@ def test_what_is_none_of_the_classes_is_given_none_by_propagation(searcher, teac
 
 def test_a_question_that_was_skipped_takes_no_label_away(tmp_path) -> None:
     """A skip says nothing, also of an item whose label came with the dataset."""
-    dataset = make_labelled(tmp_path)
+    dataset = gallery.make(tmp_path)
+    build_index(tmp_path / "model", dataset, tmp_path / "index")
     with Searcher.open(tmp_path / "index", writable=True) as searcher:
         teacher = Teacher(searcher)
         teacher.answer(["red-00"], None, who="ann", answer="skip")
@@ -202,13 +202,3 @@ def test_a_question_that_was_skipped_takes_no_label_away(tmp_path) -> None:
         learn(tmp_path / "index", method="sm")
         assert searcher.get("image:red-00").metadata["label"] == "red" and len(dataset.classes) == 4
         assert searcher.get("image:red-01").metadata.get("label") is None
-
-
-def make_labelled(folder):
-    """A dataset with labels in the folder, and its index."""
-    features = {"image": "colour-moments", "text": "bow:30"}
-    pairs = write_raw(folder / "raw")
-    dataset = ingest(IngestOptions(pairs, folder / "dataset", features=features, name="fields")).dataset
-    save_model(create("cca", components=4).fit(dataset), folder / "model")
-    build_index(folder / "model", dataset, folder / "index")
-    return dataset

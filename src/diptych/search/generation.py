@@ -16,6 +16,7 @@ from diptych.media import content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
 from diptych.search.browse.catalogue import Catalogue
+from diptych.search.browse.cluster_names import ClusterNames
 from diptych.search.browse.signatures import Signatures
 from diptych.search.entries import DocumentCount, MetadataKeys
 from diptych.search.index_folder import (
@@ -56,6 +57,7 @@ class Generation:
         keys: what can be conditioned on.
         answerer: answers queries.
         catalogue: every document, to browse, sort and count.
+        cluster_names: words for what lies together on the map.
         signatures: tell near-duplicates.
     """
 
@@ -99,6 +101,7 @@ class Generation:
         self._documents = DocumentCount(self.index, known.entries, known.documents, own_documents=known.own_documents)
         self.keys = MetadataKeys(folder, self.index, known.keys)
         self.catalogue = Catalogue(self.index, self.suggester.modality, self.store.changes)
+        self.cluster_names = ClusterNames(self.index, self.catalogue)
         self.signatures = Signatures(self.index, self.store)
         lister = Lister(self.index, self.texts, self._embedder, self.spaces)
         self.answerer = Answerer(

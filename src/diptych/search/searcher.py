@@ -272,7 +272,9 @@ class Searcher:
 
     def map(self) -> Projection | None:
         """Where every item stands in two dimensions, each once, with its label of today; new ones among their kind."""
-        return self.generations.read(lambda index: item_map(index.folder, index.index, index.catalogue))
+        return self.generations.read(
+            lambda index: item_map(index.folder, index.index, index.catalogue, index.cluster_names)
+        )
 
     def backup(self, target: str | Path) -> Path:
         """Write the index into one file, as it is at one moment; `diptych.search.restore_backup` makes one of it."""

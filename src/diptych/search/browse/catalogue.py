@@ -81,6 +81,11 @@ class Catalogue:
         """Whether everything has been read, so that an answer takes no more than following changes."""
         return self._last >= 0
 
+    @property
+    def last_change(self) -> int:
+        """The number of the last change that has been followed."""
+        return self._last
+
     def page(self, where: str | None, sort: Sort, offset: int, k: int) -> tuple[list[str], int]:
         """The entries that stand for some documents in an order, and how many documents there are in it."""
         view = self.view()

@@ -17,6 +17,7 @@ from diptych._core.files import atomic_file, interpreting, read_json, write_json
 from diptych._core.seeding import generator
 from diptych.index import Index
 from diptych.search.browse.catalogue import Catalogue
+from diptych.search.browse.cluster_names import ClusterName, ClusterNames
 from diptych.search.index_folder import REBUILD
 
 ProjectionChoice = Literal["auto", "tsne", "pca", "none"]
@@ -37,6 +38,7 @@ class Projection:
         modalities: of each.
         labels: of each: a class, several, or None.
         positions: one row of two numbers each, between -1 and 1.
+        names: for what has no label, at each zoom.
     """
 
     method: str
@@ -44,6 +46,7 @@ class Projection:
     modalities: Sequence[str]
     labels: Sequence[Any]
     positions: Singles
+    names: Sequence[ClusterName] = ()
 
 
 def project(index: Index, choice: ProjectionChoice = "auto", *, seed: int = 0) -> Projection | None:
@@ -178,11 +181,15 @@ def living_points(folder: Path, index: Index) -> list[dict[str, Any]] | None:
     return [{"id": id, "modality": name, "label": label, "x": x, "y": y} for id, name, label, (x, y) in columns]
 
 
-def item_map(folder: Path, index: Index, catalogue: Catalogue) -> Projection | None:
+def item_map(folder: Path, index: Index, catalogue: Catalogue, names: ClusterNames) -> Projection | None:
     """The layout of items, each once, at the place of the entry that stands for it, with its label of today."""
     standing, labels = catalogue.documents(), catalogue.labels()
     known = living_projection(folder, index, standing)
-    return None if known is None else replace(known, labels=[labels[standing[id]] for id in known.ids])
+    if known is None:
+        return None
+    now = [labels[standing[id]] for id in known.ids]
+    unlabelled = np.array([label is None for label in now], np.bool_)
+    return replace(known, labels=now, names=names.of(known.ids, known.positions, unlabelled))
 
 
 def _principal(vectors: Singles, count: int) -> Floats:

@@ -70,13 +70,17 @@ export class View {
   /** Columns of bytes: a head of JSON, then x, y and the codes of the labels. */
   take(data) {
     const length = new DataView(data).getUint32(0, true);
-    const { count, labels, ids } = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
+    const { count, labels, ids, names } = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
     const at = 4 + length;
-    this.points = { count, labels, ids, x: new Float32Array(data, at, count), y: new Float32Array(data, at + 4 * count, count), codes: new Uint16Array(data, at + 8 * count, count) };
+    this.points = { count, labels, ids, names, x: new Float32Array(data, at, count), y: new Float32Array(data, at + 4 * count, count), codes: new Uint16Array(data, at + 8 * count, count) };
     this.place = new Map(ids.map((id, place) => [id, place]));
+    this.count();
+    this.over = -1;
+  }
+
+  count() {
     this.sums = new Map();
     for (const code of this.points.codes) this.sums.set(code, (this.sums.get(code) ?? 0) + 1);
-    this.over = -1;
   }
 
   /** What has no class of its own has the one that teaching spread to it, for whoever may teach. */
@@ -90,8 +94,8 @@ export class View {
       if (!label) return;
       if (!labels.includes(label)) labels.push(label);
       codes[place] = labels.indexOf(label);
-      this.sums.set(codes[place], (this.sums.get(codes[place]) ?? 0) + 1);
     });
+    this.count();
   }
 
   describe() {
@@ -374,7 +378,7 @@ export class View {
     return this.images.get(id);
   }
 
-  /** The names of what is in sight: each where most of it is, the largest first, none over another. */
+  /** The names of what is in sight, the largest first, none over another: classes, then words of what has none. */
   paintNames(pen, ink, ground) {
     const cells = new Map();
     for (const place of this.named) {
@@ -386,24 +390,35 @@ export class View {
       Object.assign(cell, { n: cell.n + 1, x: cell.x + x, y: cell.y + y });
       cells.set(key, cell);
     }
-    pen.font = "600 13px system-ui, sans-serif";
     Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 });
     const least = Math.max(2, this.named.length / 400);
+    const classes = [...cells.values()].filter((cell) => cell.n >= least).map(({ code, n, x, y }) => ({ name: this.points.labels[code], n, at: x / n, down: y / n, font: "600 13px system-ui, sans-serif" }));
     const placed = [];
-    for (const { code, n, x, y } of [...cells.values()].filter((cell) => cell.n >= least).sort((one, other) => other.n - one.n)) {
-      const name = this.points.labels[code].slice(0, 28);
-      const [at, down, wide] = [x / n, y / n, pen.measureText(name).width / 2 + 8];
-      const clash = (one) => Math.abs(one.down - down) < 22 && Math.abs(one.at - at) < one.wide + wide;
-      const twice = (one) => one.code === code && Math.hypot(one.at - at, one.down - down) < 320;
-      if (placed.length >= 40 || placed.some((one) => clash(one) || twice(one))) continue;
-      placed.push({ at, down, wide, code });
+    for (const one of [...classes.sort(larger), ...this.wordNames().sort(larger)]) {
+      pen.font = one.font;
+      one.wide = pen.measureText(one.name.slice(0, 28)).width / 2 + 8;
+      const clash = (other) => Math.abs(one.down - other.down) < 22 && Math.abs(one.at - other.at) < one.wide + other.wide;
+      const twice = (other) => one.name === other.name && Math.hypot(one.at - other.at, one.down - other.down) < 320;
+      if (placed.length >= 40 || placed.some((other) => clash(other) || twice(other))) continue;
+      placed.push(one);
       Object.assign(pen, { strokeStyle: ground, fillStyle: ink });
-      pen.strokeText(name, at, down);
-      pen.fillText(name, at, down);
+      pen.strokeText(one.name.slice(0, 28), one.at, one.down);
+      pen.fillText(one.name.slice(0, 28), one.at, one.down);
     }
-    this.canvas.dataset.names = placed.map(({ code }) => this.points.labels[code]).join("|");
+    this.canvas.dataset.names = placed.map(({ name }) => name).join("|");
+  }
+
+  /** What the texts of items without a class are about, at this zoom. */
+  wordNames() {
+    const { names } = this.points;
+    if (!names.length || this.picked.size || !this.sums.has(NONE)) return [];
+    const level = Math.max(0, Math.min(names.at(-1)[0], Math.floor(Math.log2(this.scale / this.smallest / 2) + 0.1)));
+    const shown = names.filter(([of]) => of === level).map(([, x, y, n, name]) => ({ name, n, at: x * this.scale + this.left, down: this.top - y * this.scale, font: "italic 600 13px system-ui, sans-serif" }));
+    return shown.filter(({ at, down }) => at > 0 && at < this.width && down > 0 && down < this.height);
   }
 }
+
+const larger = (one, other) => other.n - one.n;
 
 /** The pixels of a disc around its middle. */
 function offsets(radius, width) {

@@ -100,8 +100,10 @@ async def item_map(request: Request) -> Response:
     """All items in two dimensions, each once, as columns of bytes.
 
     Four bytes say how long the JSON after them is, all numbers being little-endian: `count`, the names of the `labels`,
-    and the `ids`. Blanks fill it up to a multiple of four bytes. Then follow as many single-precision numbers for x, as
-    many for y, and 16-bit codes of the labels, 65535 for none.
+    the `ids`, and `names` for items without a label that lie together: each a zoom level (0 for the whole, each further
+    one twice as near), x, y, how many items it is about, and words of their texts. Blanks fill it up to a multiple of
+    four bytes. Then follow as many single-precision numbers for x, as many for y, and 16-bit codes of the labels, 65535
+    for none.
     """
     service, kept = service_of(request), request.app.state.map
     if kept is None or kept[0] != service.version:
@@ -126,7 +128,8 @@ def _packed_map(searcher: SearchBackend) -> bytes | None:
     counts = Counter(label for label in shown if label is not None)
     names = [name for name, _ in counts.most_common(_NO_LABEL)]
     codes = {name: code for code, name in enumerate(names)}
-    head = to_json({"count": len(drawn.ids), "labels": names, "ids": list(drawn.ids)})
+    words = [(one.level, one.x, one.y, one.count, one.words) for one in drawn.names]
+    head = to_json({"count": len(drawn.ids), "labels": names, "ids": list(drawn.ids), "names": words})
     head += b" " * (-len(head) % 4)
     columns = [
         np.asarray(drawn.positions[:, 0], "<f4"),
