@@ -82,7 +82,7 @@ class ClusterNames:
         if unlabelled.sum() < 2 * LEAST_ITEMS:
             return ()
         some = np.arange(0, len(ids), -(-len(ids) // MOST_TEXTS))
-        chosen = [ids[at] for at in some]
+        chosen = [ids[at] for at in some.tolist()]
         texts: list[str] = []
         for start in range(0, len(chosen), _PAGE):
             found = self._index.get(chosen[start : start + _PAGE])
@@ -153,8 +153,8 @@ def word_weights(counts: Sparse, members: Sparse) -> Sparse:
     """
     inside = sp.coo_array(members @ counts)
     part, word = inside.coords
-    here, everywhere = inside.data, np.asarray(counts.sum(axis=0)).ravel()
-    texts, sizes = counts.shape[0], np.asarray(members.sum(axis=1)).ravel()[part]
+    here, everywhere = _floats(inside.data), _floats(counts.sum(axis=0))
+    texts, sizes = counts.shape[0], _floats(members.sum(axis=1))[part]
     strength = min(_MOST_PRIOR, _PRIOR_SHARE * texts)
     elsewhere, others = everywhere[word] - here, texts - sizes
     prior = strength * everywhere[word] / texts
@@ -162,6 +162,10 @@ def word_weights(counts: Sparse, members: Sparse) -> Sparse:
     weights = ratio / np.sqrt(1 / (here + prior) + 1 / (elsewhere + prior))
     weights[here < np.maximum(2, LEAST_SHARE * sizes)] = 0.0
     return sp.csr_array((weights, (part, word)), shape=inside.shape)
+
+
+def _floats(values: object) -> Floats:
+    return np.asarray(values, np.float64).ravel()
 
 
 def _log_odds(with_word: Floats, texts: Floats) -> Floats:

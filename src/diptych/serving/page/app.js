@@ -18,6 +18,7 @@ import { Viewer } from "/page/viewer.js";
 const FIRST = 48;
 const NEXT = 96;
 const RETRY_MS = 3000;
+const NOTHING_KNOWN = { modalities: [], purposes: [], modes: [] };
 
 class App {
   constructor() {
@@ -71,6 +72,7 @@ class App {
     language.addEventListener("change", () => this.speak(language.value));
     const loading = loadLanguage();
     const asked = this.api.json("/v1/info").catch((error) => error);
+    this.askEarly();
     await loading;
     this.saved = new Saved((address) => this.change(fromAddress(new URL(address, location.href))));
     this.info = await asked;
@@ -83,6 +85,13 @@ class App {
     this.filters = new Filters(this.info, (change) => this.change(change, { refine: true }));
     this.dress();
     return this.go(this.state);
+  }
+
+  /** Ask what the address asks before anything is known of the index, where that makes no difference. */
+  askEarly() {
+    const { state } = this;
+    if (state.into || state.purpose || state.mode || state.view === "teach") return;
+    this.early = { state, answer: this.ask(state, 0, FIRST).catch(() => null) };
   }
 
   /** What depends on the index and on what the key allows. */
@@ -217,7 +226,9 @@ class App {
   async load(state, offset, k) {
     const asked = (this.running = new AbortController());
     try {
-      const answer = await this.ask(state, offset, k, asked.signal);
+      const early = this.early?.state === state ? this.early.answer : null;
+      this.early = null;
+      const answer = (await early) ?? (await this.ask(state, offset, k, asked.signal));
       if (this.running !== asked) return null;
       this.running = null;
       this.offset = offset + k;
@@ -236,7 +247,7 @@ class App {
       const said = new URLSearchParams({ k, offset, sort: state.sort || "name", ...(where ? { where } : {}) });
       return this.api.json(`/v1/browse?${said}`, { signal });
     }
-    const { parts, options } = toQuery(state, this.filters);
+    const { parts, options } = toQuery(state, this.filters ?? NOTHING_KNOWN);
     return this.api.search(parts, { ...options, k, offset, ...(state.group ? { signatures: true } : {}) }, state.image, signal);
   }
 
