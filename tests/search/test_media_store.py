@@ -12,7 +12,7 @@ import pytest
 from diptych._core.errors import DataError
 from diptych.media.decoding import thumbnail
 from diptych.search.media_store import FILE, Change, MediaStore, StoredFile, content_hash
-from diptych.search.thumbnail_seal import unsealed
+from diptych.search.thumbnails import unsealed
 
 
 @pytest.fixture

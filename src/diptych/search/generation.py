@@ -17,7 +17,6 @@ from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
 from diptych.search.browse.catalogue import Catalogue
 from diptych.search.browse.cluster_names import ClusterNames
-from diptych.search.browse.signatures import Signatures
 from diptych.search.entries import DocumentCount, MetadataKeys
 from diptych.search.index_folder import (
     CALIBRATION_FILE,
@@ -35,6 +34,7 @@ from diptych.search.query import MODES, SORTS
 from diptych.search.raw_embedder import RawEmbedder, media_type_of
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester, Texts, TextsPlan, open_texts
+from diptych.search.thumbnails import Signatures
 from diptych.search.writer import IndexWriter
 
 _log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from diptych.data import Dataset, media_of
 from diptych.index.local.database import explained, open_database, transaction
 from diptych.media import MediaSource, media_kind, reopen_source
 from diptych.search.raw_embedder import LARGEST_FILE, decoded
-from diptych.search.thumbnail_seal import damaged, is_whole, sealed, unsealed
+from diptych.search.thumbnails import damaged, is_whole, sealed, unsealed
 
 FILE = "media.sqlite"
 _WAIT_S = 5.0

@@ -1,22 +1,77 @@
-"""Signatures of images, by which near-duplicates are found: the same image in another size, file type or quality.
+"""Thumbnails of an index: stored with a checksum, and known by signatures that tell near-duplicates.
 
-Embeddings cannot tell them, for a model may place all items of a class at one point.
+A checksum tells a flipped bit rather than showing it. A signature is the same for the same image in another size, file
+type or quality; embeddings cannot tell those, for a model may place all items of a class at one point.
 """
 
+import struct
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
 from diptych._core.arrays import ImageArray
+from diptych._core.errors import DataError
 from diptych.index import Index
-from diptych.search.media_store import MediaStore
+
+if TYPE_CHECKING:
+    from diptych.search.media_store import MediaStore
+
+_HEAD = struct.Struct("<4sI")
+_SUM = struct.Struct("<I")
+
+
+def sealed(thumbnail: bytes) -> bytes:
+    """A thumbnail as it is stored: a WebP file says how long it is, and its checksum follows."""
+    length = _length(thumbnail)
+    if length is None or length != len(thumbnail):
+        return thumbnail
+    return thumbnail + _SUM.pack(zlib.crc32(thumbnail))
+
+
+def unsealed(stored: bytes) -> bytes:
+    """A thumbnail that was stored, by this version or by one that wrote no checksums.
+
+    Raises:
+        DataError: when it is not what was written.
+    """
+    length = _length(stored)
+    if length is None or length == len(stored):
+        return bytes(stored)
+    if length + _SUM.size != len(stored) or _SUM.unpack(stored[length:])[0] != zlib.crc32(stored[:length]):
+        raise damaged()
+    return bytes(stored[:length])
+
+
+def _length(file: bytes) -> int | None:
+    """How long a WebP file says it is; None for another file."""
+    if not isinstance(file, bytes) or len(file) < _HEAD.size or not file.startswith(b"RIFF"):
+        return None
+    return int(_HEAD.unpack(file[: _HEAD.size])[1]) + _HEAD.size
+
+
+def is_whole(stored: bytes) -> bool:
+    """Whether a stored thumbnail is what was written, as far as that can be told."""
+    try:
+        unsealed(stored)
+    except DataError:
+        return False
+    return True
+
+
+def damaged() -> DataError:
+    """The error of a stored file that is not what was written."""
+    return DataError(
+        "the images of the index are damaged; run `diptych verify`, and restore a backup or build the index again."
+    )
+
 
 _GREY_SIZE, _COLOUR_SIZE = (9, 8), (2, 2)
-_MOST_DIFFERENT_BITS, _MOST_DIFFERENT_COLOUR = 3, 5
 _LEAST_BRIGHTER = 2
 """Grey levels: the noise of an even surface decides nothing."""
 _MOST_KEPT = 200_000
@@ -35,17 +90,10 @@ def signature(image: ImageArray) -> str:
     return bits.tobytes().hex() + colours.tobytes().hex()
 
 
-def are_near(one: str, other: str) -> bool:
-    """Whether two signatures are those of near-duplicates."""
-    bits = (int(one[:16], 16) ^ int(other[:16], 16)).bit_count()
-    colours = np.frombuffer(bytes.fromhex(one[16:] + other[16:]), np.uint8).reshape(2, -1).astype(np.int16)
-    return bits <= _MOST_DIFFERENT_BITS and int(np.abs(colours[0] - colours[1]).max()) <= _MOST_DIFFERENT_COLOUR
-
-
 class Signatures:
     """The signatures of an index's images, computed when they are first asked for; threads may share it."""
 
-    def __init__(self, index: Index, store: MediaStore) -> None:
+    def __init__(self, index: Index, store: "MediaStore") -> None:
         self._index, self._store = index, store
         self._known: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
