@@ -212,9 +212,9 @@ def _run(folder: SearchFolder, ingest: IngestOptions, options: ServeOptions, mes
     """Serve what is ready, until Ctrl-C or until it is checked."""
     from diptych.search import Searcher
     from diptych.serving import ServingSettings
+    from diptych.serving.process import Server, listening, serve, served
     from diptych.up import Follower, long_commands, read_source
     from diptych.up.folder import shown_address
-    from diptych.up.server import Server, listening, serve, served
 
     settings = ServingSettings(
         read_key=os.environ.get(READ_KEY), write_key=os.environ.get(WRITE_KEY), allow_hosts=(options.host,)

@@ -3,8 +3,16 @@
 from diptych.up.build import BuildCallbacks, long_commands, make_ready
 from diptych.up.check import Checked, HttpClient, Reply, check_search
 from diptych.up.folder import Manifest, SearchFolder, search_folder, shown_address, source_name
-from diptych.up.source import Source, SourceItem, read_source
-from diptych.up.sync import Changes, IndexWriter, changes_since, reason_to_fit_again, sync
+from diptych.up.sync import (
+    Changes,
+    IndexWriter,
+    Source,
+    SourceItem,
+    changes_since,
+    read_source,
+    reason_to_fit_again,
+    sync,
+)
 from diptych.up.watch import Follower
 
 __all__ = [

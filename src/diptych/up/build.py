@@ -16,8 +16,7 @@ from diptych.search.index_folder import LABELS_FILE, folder_beside
 from diptych.teach import LabelStore, learn
 from diptych.teach.learning import FEWEST_CLASSES
 from diptych.up.folder import Manifest, SearchFolder
-from diptych.up.source import Source
-from diptych.up.sync import Changes, changes_since, reason_to_fit_again, sync
+from diptych.up.sync import Changes, Source, changes_since, reason_to_fit_again, sync
 
 _HOST, _PORT = "127.0.0.1", 8000
 

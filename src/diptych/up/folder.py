@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.files import read_json, write_json
 from diptych._core.locks import file_lock
-from diptych.up.source import SourceItem
+
+if TYPE_CHECKING:
+    from diptych.up.sync import SourceItem
 
 _SUFFIX = "-search"
 _LOCK, _SERVING, _MANIFEST = "lock", "serving.json", "up.sqlite"
@@ -178,7 +180,7 @@ class Manifest:
         with self._reading():
             return dict(self._connection.execute("SELECT id, signature FROM indexed"))
 
-    def plan(self, items: Mapping[str, SourceItem]) -> None:
+    def plan(self, items: "Mapping[str, SourceItem]") -> None:
         """Note that a dataset is about to be made of these items."""
         rows = [(item.id, item.content, item.signature, json.dumps(item.labels)) for item in items.values()]
         with self._writing() as connection:
@@ -205,7 +207,7 @@ class Manifest:
             connection.execute("DELETE FROM indexed")
             connection.execute("INSERT INTO indexed SELECT id, signature FROM fitted")
 
-    def changed(self, items: Iterable[SourceItem]) -> None:
+    def changed(self, items: "Iterable[SourceItem]") -> None:
         """Note that these items are in the index as they are now."""
         rows = [(item.id, item.signature) for item in items]
         with self._writing() as connection:

@@ -1,17 +1,114 @@
-"""Bring an index in step with its source: what differs, writing it, and when the model has to be fitted again."""
+"""Bring an index in step with its source: the items there are, what differs, and when to fit the model again."""
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 from diptych._core.errors import DiptychError
 from diptych._core.progress import Progress, silent
-from diptych.ingest import Problem
-from diptych.media import KINDS, MediaSource, media_column, reopen_source
+from diptych.ingest import IngestOptions, Plan, Problem, plan_ingest
+from diptych.media import KINDS, MediaSource, Place, media_column, reopen_source
 from diptych.search import NewItem, entry_id
 from diptych.up.folder import FittedItem, Manifest
-from diptych.up.source import Source, SourceItem
+
+
+@dataclass(frozen=True)
+class SourceItem:
+    """One item as the files and rows describe it now.
+
+    Attributes:
+        id: unique in the dataset.
+        document: items of one document are partners of each other.
+        text: its text, cleaned; None if it has none.
+        files: where its files lie, by kind of media; missing files are left out.
+        labels: its classes.
+        split: the split that the source gives, None where splits are drawn.
+        metadata: the other columns.
+    """
+
+    id: str
+    document: str
+    text: str | None
+    files: Mapping[str, Place]
+    labels: tuple[str, ...]
+    split: str | None
+    metadata: Mapping[str, Any]
+
+    @cached_property
+    def content(self) -> str:
+        """Changes when the text or a file does: what a model sees of an item, apart from its labels."""
+        files = {kind: [place.name, place.size, place.stamp] for kind, place in self.files.items()}
+        return _hash([self.document, self.text, files.pop("image", None), *([files] if files else [])])
+
+    @cached_property
+    def signature(self) -> str:
+        """Changes when any part of the item does, other columns too."""
+        other = {name: _comparable(value) for name, value in self.metadata.items() if value is not None}
+        return _hash([self.content, self.labels, self.split, other])
+
+
+@dataclass(frozen=True)
+class Source:
+    """Everything that was found at a path.
+
+    Attributes:
+        plan: what an ingest would read.
+        items: the items by id.
+    """
+
+    plan: Plan
+    items: Mapping[str, SourceItem]
+
+    @property
+    def path(self) -> Path:
+        """The table, folder or archive."""
+        return self.plan.options.pairs
+
+    @property
+    def root(self) -> Path:
+        """The folder or archive that holds the files."""
+        return self.plan.source_path
+
+
+def read_source(options: IngestOptions) -> Source:
+    """Find all items; no file is opened.
+
+    Raises:
+        DataError: when there is nothing that can be read.
+    """
+    plan = plan_ingest(options)
+    items = {
+        item.id: SourceItem(
+            id=item.id,
+            document=item.document,
+            text=item.texts[0] if item.texts else None,
+            files={kind: place for kind in plan.files if (place := plan.place(kind, number)) is not None},
+            labels=tuple(plan.labels[number]),
+            split=plan.splits[number] if item.split is not None else None,
+            metadata=dict(item.metadata),
+        )
+        for number, item in enumerate(plan.items)
+    }
+    return Source(plan, items)
+
+
+def _hash(parts: Sequence[Any]) -> str:
+    written = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.blake2b(written.encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def _comparable(value: Any) -> Any:  # noqa: ANN401 - whatever a cell holds
+    """A value apart from its type, which is the column's: one new row may turn all whole numbers into decimal ones."""
+    try:
+        return value if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return value
+
 
 MOST_CHANGED = 0.2
 """The share of items that may be new, changed or gone before the model is fitted again."""

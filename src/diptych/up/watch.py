@@ -15,8 +15,7 @@ from pathlib import Path
 from diptych._core.errors import DiptychError
 from diptych.ingest import Problem
 from diptych.up.folder import Manifest, SearchFolder
-from diptych.up.source import Source
-from diptych.up.sync import Changes, IndexWriter, changes_since, reason_to_fit_again, sync
+from diptych.up.sync import Changes, IndexWriter, Source, changes_since, reason_to_fit_again, sync
 
 _SETTLED_S = 0.8
 """A source that has not changed for so long is taken as written; half a file is then rare, and mended when it grows."""

@@ -1,6 +1,6 @@
 """What the server answers, one file for each kind of address."""
 
-from diptych.serving.routes import items, labels, models, operations, page, search, teach
+from diptych.serving.routes import items, labels, operations, page, search, teach
 
 ROUTERS = (
     search.router,
@@ -8,7 +8,7 @@ ROUTERS = (
     items.media_router,
     labels.router,
     teach.router,
-    models.router,
+    teach.models_router,
     page.router,
     operations.router,
 )

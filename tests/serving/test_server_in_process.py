@@ -8,8 +8,8 @@ pytest.importorskip("uvicorn")
 from diptych._core.errors import DataError
 from diptych.search import NewItem
 from diptych.serving import ServingSettings
+from diptych.serving.process import Server, listening, serve, served
 from diptych.up import HttpClient
-from diptych.up.server import Server, listening, serve, served
 from serving import coloured_shapes as shapes
 from serving import fake_searcher
 
