@@ -10,7 +10,7 @@ import pytest
 from diptych.data import Dataset
 from diptych.data.importers import IMPORTERS, import_nuswide10k
 from diptych.data.importers.nuswide10k import BLOCKS
-from diptych.experiments.reproduce.estimates import Sizes, run_seconds
+from diptych.experiments.reproduce.preparation import Sizes, run_seconds
 from diptych.experiments.reproduce.studies import LINEUP, STUDIES, row_of
 from diptych.methods.registry import comparable_names
 from ingest.imitations import write_wikipedia

@@ -10,7 +10,7 @@ import synthetic
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import write_dataset
 from diptych.experiments import Callbacks, reproduce_study
-from diptych.experiments.reproduce import inputs, render_appendix, render_page
+from diptych.experiments.reproduce import preparation, render_appendix, render_page
 from diptych.experiments.reproduce.studies import STUDIES
 from diptych.experiments.run_store import read_scores
 from experiments.fakes import fits
@@ -123,7 +123,7 @@ def test_released_files_are_described_once_for_each_part(described, tmp_path, mo
         drawn = replace(synthetic.draft(("image", "text")), source={"pairs": str(folder / "pairs.jsonl")})
         return write_dataset(out, drawn, overwrite=overwrite)
 
-    monkeypatch.setattr(inputs, "_DESCRIBERS", {"rsicd": describe})
+    monkeypatch.setattr(preparation, "import_rsicd", describe)
     release, out = tmp_path / "release", tmp_path / "out"
     release.mkdir()
     told = []

@@ -15,7 +15,6 @@ from diptych.experiments.reproduce.claims import (
     claims_of,
     under,
 )
-from diptych.experiments.reproduce.inputs import InputReport
 from diptych.experiments.reproduce.page_tables import (
     averages_lines,
     claim_lines,
@@ -29,6 +28,7 @@ from diptych.experiments.reproduce.page_tables import (
     side_by_side_lines,
     verdict_counts,
 )
+from diptych.experiments.reproduce.preparation import InputReport
 from diptych.experiments.reproduce.standings import (
     INDUCTIVE,
     MEASURES,

@@ -11,7 +11,6 @@ from diptych._core.files import write_json, write_text
 from diptych.data import Dataset, Protocol
 from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods
 from diptych.experiments.recipe import Recipe, Run, plan, with_params
-from diptych.experiments.reproduce.estimates import Sizes, describe_plan, finished_runs, run_seconds
 from diptych.experiments.reproduce.findings import (
     APPENDIX,
     Findings,
@@ -20,7 +19,17 @@ from diptych.experiments.reproduce.findings import (
     render_appendix,
     render_page,
 )
-from diptych.experiments.reproduce.inputs import check_raw, compare_inputs, existing_dataset, imported_to, open_data
+from diptych.experiments.reproduce.preparation import (
+    Sizes,
+    check_raw,
+    compare_inputs,
+    describe_plan,
+    existing_dataset,
+    finished_runs,
+    imported_to,
+    open_data,
+    run_seconds,
+)
 from diptych.experiments.reproduce.standings import INDUCTIVE, TRANSDUCTIVE, Standings, lay_over, read_standings
 from diptych.experiments.reproduce.studies import LINEUP, Part, Study, row_of
 from diptych.experiments.reproduce.studies import study as study_called

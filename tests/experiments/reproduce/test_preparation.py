@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import synthetic
-from diptych.experiments.reproduce.inputs import compare_inputs
+from diptych.experiments.reproduce.preparation import compare_inputs
 from diptych.experiments.reproduce.studies import STUDIES, PaperInput, Study, row_of
 
 SAME = replace(
