@@ -12,7 +12,7 @@ from diptych._core.seeding import generator
 from diptych.export import checks, pipeline_export
 from diptych.export.pipeline_export import export_pipeline
 from diptych.features import fit_pipeline
-from diptych.features.image.onnx_encoder import OnnxExtractor
+from diptych.features.image.onnx import OnnxExtractor
 from diptych.features.pipeline import FittedModality, Pipeline, changed_inside, load_located_pipeline
 from diptych.features.text.minilm import SentenceExtractor
 from features import encoder_folders

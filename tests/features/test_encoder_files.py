@@ -13,7 +13,7 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
 from diptych.features import check_available, fit_pipeline, ignored_words, make_feature, text_encoder_columns
 from diptych.features.encoder_files import EncoderFolder, check_hash, file_hash, packaged_file
-from diptych.features.image.onnx_encoder import OnnxEncoder
+from diptych.features.image.onnx import OnnxEncoder
 from diptych.features.image.preprocessing import read_preprocessing
 from diptych.features.pipeline import load_pipeline, save_pipeline
 from features import encoder_folders as small

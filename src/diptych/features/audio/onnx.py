@@ -11,17 +11,22 @@ from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
-from diptych.data.modality import Kind
-from diptych.features.audio.spectral import check_sound
-from diptych.features.contract import Block
-from diptych.features.encoder_files import EncoderFolder, choose_output, graph_hash, open_graph
+from diptych.features.audio import check_sound
+from diptych.features.encoder_files import (
+    FLOATS,
+    INTEGERS,
+    EncoderFolder,
+    GraphExtractor,
+    choose_output,
+    describe_inputs,
+    graph_hash,
+    open_graph,
+)
 from diptych.features.text.passages import unit
 from diptych.media.spectrogram import RATE
 
 CONFIG = "preprocessor_config.json"
 _OUTPUTS = ("audio_embeds", "audio_embedding", "embeddings", "pooler_output", "last_hidden_state")
-_TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}
-_INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
 _USUAL_SECONDS = 1.0
 _LEAST_VARIANCE = 1e-7
 
@@ -61,36 +66,20 @@ class SampleInput:
 
 @stateful
 @dataclass(frozen=True)
-class FolderAudioExtractor:
-    """A graph by path and hash, and how sounds enter it.
+class FolderAudioExtractor(GraphExtractor):
+    """An exported audio encoder, and how sounds enter it.
 
     Attributes:
-        path: where the graph lies; `dataclasses.replace(extractor, path=...)` follows a file that moved.
-        sha256: what it must hash to, the weights beside it included.
         sample_input: how samples enter it.
-        output: the name of the output.
-        dimension: the length of a row.
     """
 
-    path: str
-    sha256: str
     sample_input: SampleInput
-    output: str
-    dimension: int
 
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """One block."""
-        return (Block("audio encoder", 0, self.dimension, f"column of the encoder's output '{self.output}'"),)
+    media_type: ClassVar[str] = "audio"
 
     def __call__(self, items: Sequence[Singles]) -> Singles:
         """One row of length one for each sound, one at a time: sounds have different lengths."""
-        session = open_graph(Path(self.path), self.sha256)
+        session = self.open()
         rows = np.empty((len(items), self.dimension), dtype=np.float32)
         for row, item in zip(rows, items, strict=True):
             row[:] = encode_sound(session, self.sample_input, self.output, check_sound(item))
@@ -134,7 +123,7 @@ class OnnxAudio:
         output = choose_output(session, graph, self.output, _OUTPUTS)
         silence = np.zeros(int(_USUAL_SECONDS * RATE), dtype=np.float32)
         row = encode_sound(session, sample_input, output, silence)
-        return FolderAudioExtractor(str(graph.resolve()), sha256, sample_input, output, len(row))
+        return FolderAudioExtractor(str(graph.resolve()), sha256, output, len(row), sample_input)
 
     def _files(self) -> tuple[Path, dict[str, Any]]:
         if not Path(self.path).is_dir():
@@ -149,7 +138,7 @@ def encode_sound(session: Any, sample_input: SampleInput, output: str, sound: Si
     inputs: dict[str, Any] = {sample_input.name: samples}
     for other in session.get_inputs():
         if other.name != sample_input.name:
-            inputs[other.name] = np.ones((1, samples.shape[-1])[-len(other.shape) :], dtype=_INTEGERS[other.type])
+            inputs[other.name] = np.ones((1, samples.shape[-1])[-len(other.shape) :], dtype=INTEGERS[other.type])
     (found,) = session.run([output], inputs)
     rows = np.asarray(found, dtype=np.float32)
     rows = rows.reshape(-1, rows.shape[-1]) if rows.ndim else rows.reshape(1, 1)
@@ -158,18 +147,17 @@ def encode_sound(session: Any, sample_input: SampleInput, output: str, sound: Si
 
 def _sample_input(session: Any, graph: Path, rate: int, *, normalise: bool) -> SampleInput:  # noqa: ANN401
     inputs = session.get_inputs()
-    taking = [each for each in inputs if each.type in _TYPES]
+    taking = [each for each in inputs if each.type in FLOATS]
     others = [each for each in inputs if each not in taking]
-    listed = ", ".join(f"{each.name} {each.type} {each.shape}" for each in inputs)
-    fitting = len(taking) == 1 and all(each.type in _INTEGERS and len(each.shape) <= 2 for each in others)
+    fitting = len(taking) == 1 and all(each.type in INTEGERS and len(each.shape) <= 2 for each in others)
     if not fitting or not _takes_samples(taking[0].shape):
         raise ConfigError(
             f"{graph} should take the samples of a sound ([samples], [batch, samples] or [batch, 1, samples]) and at "
-            f"most a mask beside; it takes {listed}. Export it together with its front end."
+            f"most a mask beside; it takes {describe_inputs(session)}. Export it together with its front end."
         )
     (found,) = taking
     length = found.shape[-1] if isinstance(found.shape[-1], int) else 0
-    return SampleInput(found.name, len(found.shape), length, _TYPES[found.type], rate, normalise)
+    return SampleInput(found.name, len(found.shape), length, FLOATS[found.type], rate, normalise)
 
 
 def _takes_samples(shape: Sequence[Any]) -> bool:

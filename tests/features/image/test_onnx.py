@@ -9,7 +9,7 @@ import pytest
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
-from diptych.features.image.onnx_encoder import IMAGENET_MEAN, IMAGENET_STD, OnnxEncoder
+from diptych.features.image.onnx import IMAGENET_MEAN, IMAGENET_STD, OnnxEncoder
 
 onnx = pytest.importorskip("onnx", reason="onnx writes the test's graphs")
 pytest.importorskip("onnxruntime", reason="the optional onnxruntime is not installed")

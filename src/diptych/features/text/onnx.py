@@ -12,9 +12,16 @@ from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
-from diptych.data.modality import Kind
-from diptych.features.contract import Block
-from diptych.features.encoder_files import EncoderFolder, choose_output, graph_hash, open_graph
+from diptych.features.encoder_files import (
+    FLOATS,
+    INTEGERS,
+    EncoderFolder,
+    GraphExtractor,
+    choose_output,
+    describe_inputs,
+    graph_hash,
+    open_graph,
+)
 from diptych.features.text.onnx_tokens import TokenRule, read_token_rule
 from diptych.features.text.passages import Passages, encode_passages
 
@@ -26,50 +33,31 @@ _OUTPUTS = (
 _IDS = ("input_ids", "text", "tokens", "input")
 _MASKS = ("attention_mask", "mask")
 _TOKEN_TYPES = ("token_type_ids",)
-_INTEGERS = {"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"}
-_FLOATS = {"tensor(float)": "float32", "tensor(float16)": "float16"}
 
 
 @stateful
 @dataclass(frozen=True)
-class FolderTextExtractor:
-    """A graph and a tokenizer by path and hash, and how texts enter.
+class FolderTextExtractor(GraphExtractor):
+    """An exported text encoder, its tokenizer by path and hash, and how texts enter.
 
     Attributes:
-        path: where the graph lies; `dataclasses.replace(extractor, path=...)` follows a file that moved.
-        sha256: what it must hash to, the weights beside it included.
         rule: how texts become tokens.
-        output: the name of the output.
         pooling: how a row is made of an output with one for each token.
-        dimension: the length of a row.
         passages: how long texts are cut.
         image: the shape of the black image that a graph which reads images too is given; none where it does not.
     """
 
-    path: str
-    sha256: str
     rule: TokenRule
-    output: str
     pooling: Pooling
-    dimension: int
     passages: Passages
     image: tuple[int, ...]
 
+    media_type: ClassVar[str] = "text"
     encodes: ClassVar[bool] = True
-
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """One block."""
-        return (Block("text encoder", 0, self.dimension, f"column of the encoder's output '{self.output}'"),)
 
     def __call__(self, items: Sequence[str]) -> Singles:
         """One row of length one for each text; a text without a known token gives zeros."""
-        session = open_graph(Path(self.path), self.sha256)
+        session = self.open()
 
         def encode(passages: NDArray[np.int64]) -> Singles:
             # One by one: together, last digits would differ.
@@ -83,11 +71,11 @@ class FolderTextExtractor:
         ids, mask = self.rule.rows(passages)
         inputs: dict[str, NDArray[Any]] = {}
         for each in session.get_inputs():
-            if each.type in _FLOATS:
-                inputs[each.name] = np.zeros(self.image, dtype=_FLOATS[each.type])
+            if each.type in FLOATS:
+                inputs[each.name] = np.zeros(self.image, dtype=FLOATS[each.type])
                 continue
             values = mask if each.name in _MASKS else np.zeros_like(ids) if each.name in _TOKEN_TYPES else ids
-            inputs[each.name] = values.astype(_INTEGERS[each.type])
+            inputs[each.name] = values.astype(INTEGERS[each.type])
         (rows,) = session.run([self.output], inputs)
         if self.pooling == "first":
             rows = rows[:, 0]
@@ -137,7 +125,7 @@ class FolderTextEncoder:
         passages = Passages(rule.room, rule.room // 8, self.passages)
         passages.check()
         image = _image_shape(session, folder)
-        extractor = FolderTextExtractor(str(graph.resolve()), sha256, rule, output, pooling, 0, passages, image)
+        extractor = FolderTextExtractor(str(graph.resolve()), sha256, output, 0, rule, pooling, passages, image)
         row = extractor.encode_tokens(session, np.zeros((1, 1), dtype=np.int64))
         return replace(extractor, dimension=row.shape[1])
 
@@ -145,22 +133,21 @@ class FolderTextEncoder:
 def _text_input(session: Any, graph: Path) -> tuple[Any, bool]:  # noqa: ANN401
     """The input that takes tokens, and whether another takes a mask."""
     inputs = session.get_inputs()
-    numbers = [each for each in inputs if each.type in _INTEGERS]
-    images = [each for each in inputs if each.type in _FLOATS and len(each.shape) == 4]
+    numbers = [each for each in inputs if each.type in INTEGERS]
+    images = [each for each in inputs if each.type in FLOATS and len(each.shape) == 4]
     named = [each for each in numbers if each.name in _IDS] or numbers[:1]
     known = [each for each in numbers if each in named[:1] or each.name in (*_MASKS, *_TOKEN_TYPES)]
     if not named or len(named[0].shape) != 2 or len(known) + len(images) != len(inputs):
-        listed = ", ".join(f"{each.name} {each.type} {each.shape}" for each in inputs)
         raise ConfigError(
             f"{graph} should take tokens (input_ids, texts × tokens), with or without attention_mask and "
-            f"token_type_ids, and nothing but an image beside; it takes {listed}."
+            f"token_type_ids, and nothing but an image beside; it takes {describe_inputs(session)}."
         )
     return named[0], any(each.name in _MASKS for each in numbers)
 
 
 def _image_shape(session: Any, folder: EncoderFolder) -> tuple[int, ...]:  # noqa: ANN401
     """The shape of one image for a graph that reads images too; none for others."""
-    shapes = [each.shape for each in session.get_inputs() if each.type in _FLOATS]
+    shapes = [each.shape for each in session.get_inputs() if each.type in FLOATS]
     if not shapes:
         return ()
     _, _, height, width = shapes[0]
