@@ -9,7 +9,7 @@ their registry names; which variant its column "Corr-AE" shows is not stated, an
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from diptych._core.errors import ConfigError
 from diptych.data.modality import Kind
