@@ -8,7 +8,7 @@ import pytest
 
 from diptych._core.errors import BackendUnavailableError, TimeLimitError
 from diptych.index import EmbedderId, Identity, create_index, open_index
-from diptych.index.filters import parse
+from diptych.index.filters.parser import parse
 from index.servers.postgresql import running_server
 
 LONGEST_S = 5.0

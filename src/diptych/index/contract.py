@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError, DataError
-from diptych.index.filters import And, Comparison, Condition, Key, parse
+from diptych.index.filters import And, Comparison, Condition, Key
+from diptych.index.filters.parser import parse
 from diptych.index.identity import EmbedderId, Identity
 from diptych.index.items import (
     Batch,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from diptych._core.arrays import Singles
 from diptych._core.errors import ConfigError, DataError
-from diptych.index.filters.conditions import COLUMNS
+from diptych.index.filters import COLUMNS
 from diptych.index.terms import EntryWords, entry_words
 
 Metadata = dict[str, Any]

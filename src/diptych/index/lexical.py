@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from diptych._core.errors import ConfigError
 from diptych._core.optional import optional_package
-from diptych.index.filters import Condition, parse
+from diptych.index.filters import Condition
+from diptych.index.filters.parser import parse
 from diptych.index.items import Hits, checked_page, is_plain
 from diptych.index.terms import MOST_WORDS, WordStatistics, best_score, query_words, weighted, whole_and_pieces
 from diptych.index.words import is_spelled, lexical_tokens, plain

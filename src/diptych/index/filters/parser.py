@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, NoReturn
 
 from diptych._core.errors import ConfigError
-from diptych.index.filters.conditions import (
+from diptych.index.filters import (
     And,
     Comparison,
     Condition,

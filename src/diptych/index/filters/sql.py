@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
-from diptych.index.filters.conditions import (
+from diptych.index.filters import (
     And,
     Comparison,
     Condition,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from diptych._core.arrays import Integers
 from diptych.index.contract import already_there
-from diptych.index.filters import Condition, to_sqlite
-from diptych.index.filters.sql import Parameter
+from diptych.index.filters import Condition
+from diptych.index.filters.sql import Parameter, to_sqlite
 from diptych.index.items import Batch, Item, Metadata
 from diptych.index.local.binary import VectorForm
 from diptych.index.local.database import UNKNOWN, damaged, metadata_sum, read_state, term_sum, vector_sum, words_sum

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from diptych._core.arrays import Integers
-from diptych.index.filters import Condition, to_sqlite
+from diptych.index.filters import Condition
+from diptych.index.filters.sql import to_sqlite
 from diptych.index.local.binary import VectorForm
 from diptych.index.local.database import UNKNOWN, State, damaged, vector_sum
 from diptych.index.local.graph import Settings

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from diptych._core.errors import DataError
-from diptych.index.filters.conditions import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value, kind_of
+from diptych.index.filters import And, Comparison, Condition, In, Key, Like, Missing, Not, Or, Value, kind_of
 
 LEAST = {"number": "least_number", "text": "least_text"}
 MOST = {"number": "most_number", "text": "most_text"}
