@@ -12,7 +12,7 @@ Everything below is imported when it is first used:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from diptych._core.optional import lazy_exports
+from diptych._core.errors import lazy_exports
 
 if TYPE_CHECKING:
     from diptych._core.errors import ConfigError, DataError, DiptychError, FitError, NotFittedError

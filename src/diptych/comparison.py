@@ -8,8 +8,8 @@ from html import escape as escape_html
 from pathlib import Path
 from typing import Any
 
+from diptych._core.errors import optional_package
 from diptych._core.files import write_text
-from diptych._core.optional import optional_package
 from diptych._core.rendering import escape, table
 
 _ALPHA = 0.05

@@ -96,16 +96,16 @@ class TestReport:
         assert report.to_arrow().column("method").to_pylist() == report.methods
 
     def test_without_pandas_the_extra_is_named(self, report, monkeypatch) -> None:
-        from diptych._core import optional
+        from diptych._core import errors
 
         def missing(module):
             raise ImportError(module)
 
-        monkeypatch.setattr(optional, "import_module", missing)
-        optional.optional_package.cache_clear()
+        monkeypatch.setattr(errors, "import_module", missing)
+        errors.optional_package.cache_clear()
         with pytest.raises(ConfigError, match=r"to_pandas needs pandas; .*diptych\[pandas"):
             report.to_pandas()
-        optional.optional_package.cache_clear()
+        errors.optional_package.cache_clear()
 
     def test_csv(self, report, tmp_path) -> None:
         text = report.to_csv(tmp_path / "scores.csv")

@@ -8,8 +8,7 @@ import pytest
 from cluster import Negated
 from diptych._core import cluster
 from diptych._core.cluster import ClusterExecutor, check_environment, folder_content, open_executor, write_content
-from diptych._core.errors import ConfigError, DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych._core.processes import ProcessExecutor, run_ahead
 
 

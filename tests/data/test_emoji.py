@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from diptych._core.errors import ConfigError, DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych.data.emoji import make_emoji, png_of
 from diptych.data.emoji_catalogue import LANGUAGES, SHARES, Emoji, character, families, read_catalogue, split_families
 
@@ -175,7 +174,7 @@ def test_a_missing_package_names_the_extra(tmp_path, monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name=name)
 
-    monkeypatch.setattr("diptych._core.optional.import_module", absent)
+    monkeypatch.setattr("diptych._core.errors.import_module", absent)
     optional_package.cache_clear()
     with pytest.raises(ConfigError, match=r"diptych\[demo\]"):
         make_emoji(tmp_path / "e")

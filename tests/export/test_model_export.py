@@ -7,8 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from diptych._core.errors import ConfigError, DataError, FitError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, DataError, FitError, optional_package
 from diptych.export import export_model, model_export
 from diptych.export.graph import Traced
 from diptych.methods import Method, load_model, save_model

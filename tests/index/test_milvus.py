@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError, TimeLimitError
-from diptych._core.optional import optional_package
+from diptych._core.errors import (
+    BackendUnavailableError,
+    ConfigError,
+    DataError,
+    DiptychError,
+    TimeLimitError,
+    optional_package,
+)
 from diptych._core.seeding import generator
 from diptych.index import EmbedderId, Identity, create_index, open_index
 from diptych.index.milvus.filters import spans_of, to_milvus

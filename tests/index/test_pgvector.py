@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError
-from diptych._core.optional import optional_package
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError, optional_package
 from diptych._core.seeding import generator
 from diptych.index import EmbedderId, Identity, create_index, open_index
 from diptych.index.filters.sql import to_postgresql

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych._core.errors import ConfigError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, optional_package
 from diptych.index import words
 from diptych.index.lexical import Spellings, edits_allowed
 from diptych.index.terms import MOST_TIMES, entry_words, query_words, weighted

@@ -9,8 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import synthetic
-from diptych._core.errors import ConfigError, FitError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, FitError, optional_package
 from diptych._core.state import pack
 from diptych.data import Protocol, TrainingData, training_data
 from diptych.data.synthetic import make_synthetic

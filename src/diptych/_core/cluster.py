@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from diptych._core.errors import ConfigError, DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych._core.processes import Executor, ProcessExecutor, Result, Task, TaskWorker, run_ahead
 
 _CONNECT_S, _WORKERS_S, _POLL_S, _LONELY_S = 5.0, 5.0, 2.0, 60.0

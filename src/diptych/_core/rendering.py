@@ -5,8 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diptych._core.errors import ConfigError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, optional_package
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

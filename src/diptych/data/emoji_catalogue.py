@@ -12,8 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from diptych._core.errors import ConfigError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, optional_package
 from diptych._core.seeding import generator
 
 ENGLISH = "en"

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from diptych._core.arrays import Singles
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych._core.files import atomic_folder, read_json, refuse_existing, write_json
-from diptych._core.optional import optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import pack, to_weights, versions
 from diptych.data import Dataset

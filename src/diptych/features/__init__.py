@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from diptych._core.optional import lazy_exports
+from diptych._core.errors import lazy_exports
 
 if TYPE_CHECKING:
     from diptych._core.arrays import ImageArray

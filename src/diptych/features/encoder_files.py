@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from diptych._core.errors import ConfigError, DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
 

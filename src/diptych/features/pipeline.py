@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from diptych._core.arrays import Features
-from diptych._core.errors import ConfigError, DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import FolderFormat, hash_state, pack, stateful, to_weights, unpack, versions
 from diptych.data.dataset import Dataset

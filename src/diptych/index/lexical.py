@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych._core.errors import ConfigError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, optional_package
 from diptych.index.filters import Condition
 from diptych.index.filters.parser import parse
 from diptych.index.items import Hits, checked_page, is_plain

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from diptych._core.optional import optional_package
+from diptych._core.errors import optional_package
 from diptych.features.text.tokens import normalise, split
 
 _LATIN = re.compile(r"[a-z]+")

@@ -6,7 +6,7 @@ The classes of the built-in methods are attributes too, and are imported when th
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from diptych._core.optional import lazy_exports
+from diptych._core.errors import lazy_exports
 from diptych.methods.registry import Entry, create, entry, method_class, names
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import numpy as np
 import safetensors.numpy
 
 from diptych._core.arrays import Features, Singles
-from diptych._core.errors import ConfigError, DataError, FitError
+from diptych._core.errors import ConfigError, DataError, FitError, optional_package
 from diptych._core.files import read_json
-from diptych._core.optional import optional_package
 from diptych._core.progress import Progress
 from diptych._core.state import FolderFormat, unpack
 from diptych.data import TrainingData

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diptych._core.arrays import Booleans, Floats, Integers, Singles, Sparse
-from diptych._core.optional import faiss
+from diptych._core.errors import optional_package
 from diptych._core.progress import Progress, silent
 from diptych.data import Labels, Protocol, TrainingData
 from diptych.data.protocol import with_propagated_labels
@@ -182,6 +182,11 @@ def _with_guesses(labels: Labels, soft: Floats, fresh: Booleans) -> Labels:
 
 def _divided(values: Floats, by: Floats) -> Floats:
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
+
+
+def faiss() -> Any:  # noqa: ANN401 - the library has no types
+    """The library of vector search."""
+    return optional_package("faiss", "propagating labels", "search")
 
 
 def nearest_rows(embeddings: Singles, count: int) -> tuple[Singles, Integers]:

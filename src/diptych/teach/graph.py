@@ -14,10 +14,9 @@ import numpy as np
 
 from diptych._core.arrays import Booleans, Floats, Integers, Singles, Sparse
 from diptych._core.files import atomic_file
-from diptych._core.optional import faiss
 from diptych.evaluation.similarity import unit_rows
 from diptych.index import Item
-from diptych.methods.propagation import NEIGHBOURS, graph_of_neighbours, nearest_rows
+from diptych.methods.propagation import NEIGHBOURS, faiss, graph_of_neighbours, nearest_rows
 from diptych.search.entries import document_of
 from diptych.search.generation import Generation
 from diptych.search.index_folder import folder_beside

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from diptych._core.arrays import Booleans, Floats, Integers
-from diptych._core.optional import faiss
+from diptych.methods.propagation import faiss
 from diptych.teach.graph import ItemGraph
 from diptych.teach.spreading import Spread
 

@@ -9,8 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from diptych._core.errors import ConfigError, DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych._core.seeding import generator
 from diptych._core.state import pack, unpack
 from diptych.features.image.cnn import CnnEncoder, EfficientNetLite0

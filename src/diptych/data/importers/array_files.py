@@ -13,8 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diptych._core.arrays import Features
-from diptych._core.errors import DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import DataError, optional_package
 
 _STARTS = (b"\x93NUMPY", b"PK")
 _SPARSE_KEYS = {"format", "shape"}

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diptych._core.arrays import Singles
-from diptych._core.errors import DataError
-from diptych._core.optional import optional_package
+from diptych._core.errors import DataError, optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind

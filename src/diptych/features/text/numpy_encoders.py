@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diptych._core.arrays import Singles
-from diptych._core.optional import optional_package
+from diptych._core.errors import optional_package
 from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.features.encoder_files import check_hash, file_hash, packaged_file

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diptych._core.errors import ConfigError
-from diptych._core.optional import optional_package
+from diptych._core.errors import ConfigError, optional_package
 from diptych._core.state import stateful
 from diptych.features.encoder_files import EncoderFolder, check_hash, file_hash
 

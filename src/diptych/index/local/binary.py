@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from diptych._core.arrays import Booleans, Integers, Singles
 from diptych._core.errors import ConfigError
-from diptych._core.optional import faiss
 from diptych.index.identity import Identity
-from diptych.index.local.graph import Settings
+from diptych.index.local.graph import Settings, faiss
 from diptych.methods.binary_codes import BinaryCodes, Codes, learn_codes
 
 CODES_FILE, PROJECTION_FILE = "codes.u8", "projection.f32"

@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diptych._core.arrays import Integers, Singles
-from diptych._core.errors import ConfigError
-from diptych._core.optional import faiss
+from diptych._core.errors import ConfigError, optional_package
 from diptych.index.identity import EngineSettings
 from diptych.methods.binary_codes import check_bits
 
 Structure = Literal["auto", "flat", "hnsw"]
 STRUCTURES: tuple[Structure, ...] = ("auto", "flat", "hnsw")
+
+
+def faiss() -> Any:  # noqa: ANN401 - the library has no types
+    """The library of vector search."""
+    return optional_package("faiss", "the engine local", "search")
 
 
 @dataclass(frozen=True)

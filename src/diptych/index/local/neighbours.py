@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from diptych._core.arrays import Integers, Singles
-from diptych._core.optional import faiss
 from diptych.index.filters import Condition
 from diptych.index.local.binary import CodedVectors, HammingCodes, Vectors, as_singles
+from diptych.index.local.graph import faiss
 from diptych.index.local.rows import rows_among
 from diptych.index.local.segments import Choice, Segment
 

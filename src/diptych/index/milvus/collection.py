@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, TimeLimitError
-from diptych._core.optional import optional_package
+from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, TimeLimitError, optional_package
 from diptych.index.identity import EngineSettings, Identity
 from diptych.index.items import LONGEST_NAME
 from diptych.index.remote import parse_head, write_head

@@ -16,8 +16,14 @@ from typing import Any
 import numpy as np
 
 from diptych._core.arrays import Singles
-from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError, TimeLimitError
-from diptych._core.optional import optional_package
+from diptych._core.errors import (
+    BackendUnavailableError,
+    ConfigError,
+    DataError,
+    DiptychError,
+    TimeLimitError,
+    optional_package,
+)
 
 _OLDEST_EXTENSION = (0, 8)
 _CONNECT_S = 3

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from diptych._core.errors import ConfigError
-from diptych._core.optional import lazy_exports, optional_package
+from diptych._core.errors import ConfigError, lazy_exports, optional_package
 from diptych._core.rendering import drawing_style, new_figure
 from diptych.data.importers.array_files import Reference, load_mat
 
