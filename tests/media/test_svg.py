@@ -9,7 +9,7 @@ from PIL import Image
 
 from diptych.media import content_problem, is_image_name, is_unsupported_name
 from diptych.media.decoding import ImageError, decode_image
-from diptych.media.svg import SIDE
+from diptych.media.pixels import SIDE
 from ingest.images import png
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         media_types,
     )
     from diptych.features.scaling import Scaling, fit_scaling
-    from diptych.features.text.tokens import clean_text
+    from diptych.features.text import clean_text
 
 __getattr__ = lazy_exports(
     __name__,
@@ -66,7 +66,7 @@ __getattr__ = lazy_exports(
             "media_types",
         ],
         "scaling": ["Scaling", "fit_scaling"],
-        "text.tokens": ["clean_text"],
+        "text": ["clean_text"],
     },
 )
 

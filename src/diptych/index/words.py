@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from diptych._core.errors import optional_package
-from diptych.features.text.tokens import normalise, split
+from diptych.features.text import normalise, split
 
 _LATIN = re.compile(r"[a-z]+")
 _CYRILLIC = re.compile("[\u0430-\u0451]+")

@@ -21,8 +21,7 @@ from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
 from diptych.media.formats import ICON_TYPE, SVG_TYPE, content_type, conversion_advice, unsupported_format
 from diptych.media.kinds import MediaError, MediaLimits, MediaTooLargeError
-from diptych.media.pixels import SHORTER_SIDE, reduction, to_array
-from diptych.media.svg import SvgError, draw_svg
+from diptych.media.pixels import SHORTER_SIDE, SvgError, draw_svg, reduction, to_array
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO", "TGA")
 """What is decoded. Others of Pillow's formats start programs or follow addresses, and stay closed."""

@@ -8,8 +8,8 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer,
 
 from diptych._core.errors import ConfigError, FitError
 from diptych._core.seeding import generator
+from diptych.features.text import tokenise
 from diptych.features.text.counts import BagOfWords, TfIdf, Vocabulary
-from diptych.features.text.tokens import tokenise
 
 WORDS = ["cat", "dog", "sea", "été", "東京", "fire", "the", "of", "Haus", "море"]
 

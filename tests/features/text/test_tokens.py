@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diptych.features.text.tokens import tokenise
+from diptych.features.text import tokenise
 
 
 @pytest.mark.parametrize(

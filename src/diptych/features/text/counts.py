@@ -15,7 +15,7 @@ from diptych._core.progress import Progress, silent
 from diptych._core.state import stateful
 from diptych.data.modality import Kind
 from diptych.features.contract import Block
-from diptych.features.text.tokens import tokenise
+from diptych.features.text import tokenise
 
 StopWords = Literal["english"] | None
 DEFAULT_SIZE = 3_000
