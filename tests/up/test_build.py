@@ -6,13 +6,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from diptych import up
 from diptych._core.errors import DataError
 from diptych._core.progress import silent
 from diptych.ingest import IngestOptions
 from diptych.methods import create
 from diptych.search import QueryPart, Searcher
 from diptych.teach import Label, LabelStore
-from diptych.up import SearchFolder, build, make_ready, read_source
+from diptych.up import SearchFolder, make_ready, read_source
 from search.gallery import png, write_raw
 
 FEATURES = {"image": "colour-moments", "text": "bow:60"}
@@ -71,7 +72,7 @@ def table(tmp_path):
 def bring(tmp_path, monkeypatch):
     """Make ready what a path gives; who listened."""
     monkeypatch.setenv("DIPTYCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(build, "create", quick)
+    monkeypatch.setattr(up, "create", quick)
 
     def once(path, end=None):
         folder, listener = SearchFolder(tmp_path / "search"), Listener(end)
@@ -242,14 +243,14 @@ def test_what_lacks_a_side_is_told_before_any_work(bring, tmp_path):
 
 
 def test_what_was_taught_is_kept_and_learned_again_when_everything_is_made_anew(table, bring, monkeypatch):
-    learn = build.learn
-    monkeypatch.setattr(build, "learn", lambda index, **options: learn(index, method="sm", **options))
+    learn = up.learn
+    monkeypatch.setattr(up, "learn", lambda index, **options: learn(index, method="sm", **options))
     found = [{name: value for name, value in row.items() if name != "label"} for row in rows(table)]
     write(table, found)
     bring(table)
     with LabelStore(bring.index) as store:
         store.put([Label.now(f"{colour}-00", colour, who="ann") for colour in ("red", "green", "blue", "grey")])
-    build.learn(bring.index)
+    up.learn(bring.index)
     again = bring(table)
     assert again.steps == []  # the index that was learned is that of these files
     with Searcher.open(bring.index) as searcher:
