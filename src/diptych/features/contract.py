@@ -78,11 +78,7 @@ class FixedFeature(ABC, Generic[ItemT]):
     """
 
     learns: ClassVar[bool] = False
-
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     @abstractmethod

@@ -170,11 +170,7 @@ class GraphExtractor:
     dimension: int
 
     media_type: ClassVar[str]
-
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     def blocks(self) -> tuple[Block, ...]:

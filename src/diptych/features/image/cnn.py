@@ -43,10 +43,7 @@ class CnnEncoder:
     weights_sha256: str
     batch_size: int
 
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import length_hint
+from typing import ClassVar
 
 import cv2
 import numpy as np
@@ -210,10 +211,7 @@ class VisualWordHistogram:
     sizes: tuple[int, ...]
     levels: tuple[int, ...]
 
-    @property
-    def kind(self) -> Kind:
-        """Proportions, hence dense."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     def blocks(self) -> tuple[Block, ...]:

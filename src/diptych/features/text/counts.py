@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import length_hint
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -178,10 +178,7 @@ class BagOfWords(_WordFeature):
 class BagOfWordsExtractor(_WordExtractor):
     """A fitted bag of words."""
 
-    @property
-    def kind(self) -> Kind:
-        """Counts."""
-        return "counts"
+    kind: ClassVar[Kind] = "counts"
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -210,10 +207,7 @@ class TfIdf(_WordFeature):
 class TfIdfExtractor(_WordExtractor):
     """A fitted TF-IDF."""
 
-    @property
-    def kind(self) -> Kind:
-        """Dense."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -157,11 +157,7 @@ class SentenceExtractor:
     version: str
 
     encodes: ClassVar[bool] = True
-
-    @property
-    def kind(self) -> Kind:
-        """Dense."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -68,11 +68,7 @@ class PackagedExtractor(ABC):
     encodes: ClassVar[bool] = True
     name: ClassVar[str]
     dimension: ClassVar[int]
-
-    @property
-    def kind(self) -> Kind:
-        """Real numbers."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import psi
@@ -128,10 +129,7 @@ class TopicsExtractor:
     word_topics: Floats
     prior: float
 
-    @property
-    def kind(self) -> Kind:
-        """Dense."""
-        return "dense"
+    kind: ClassVar[Kind] = "dense"
 
     @property
     def blocks(self) -> tuple[Block, ...]:
