@@ -21,11 +21,10 @@ from diptych._core.files import sweep_abandoned
 from diptych._core.processes import give_memory_back, settle_memory
 from diptych.index import ItemLimits
 from diptych.search import NewItem, Searcher
-from diptych.serving.app import create_app
+from diptych.serving.app import TOGETHER, create_app
 from diptych.serving.connections import LimitedProtocol, backlog, want_descriptors
 from diptych.serving.errors import Problem
 from diptych.serving.keys import read_keys
-from diptych.serving.metrics import TOGETHER
 from diptych.serving.service import SearchService
 from diptych.serving.settings import INDEX, ServingSettings
 

@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, DiptychError
 from diptych.search import Answer, Hit, NewItem, Projection, Query, Sort
 from diptych.serving.batching import Batcher
 from diptych.serving.errors import Problem, busy
-from diptych.serving.metrics import Metrics
 from diptych.serving.requests import check_file
 from diptych.serving.settings import ServingSettings
 from diptych.serving.teaching import TeachService
+
+if TYPE_CHECKING:
+    from diptych.serving.app import Metrics
 
 log = logging.getLogger("diptych.serving")
 
@@ -104,7 +106,7 @@ class SearchService:
         teaching: what can be taught to the index.
     """
 
-    def __init__(self, searcher: SearchBackend, settings: ServingSettings, metrics: Metrics) -> None:
+    def __init__(self, searcher: SearchBackend, settings: ServingSettings, metrics: "Metrics") -> None:
         self._searcher, self._settings, self._metrics = searcher, settings, metrics
         self.teaching = TeachService(searcher, settings, self._forget_info)
         self._readers = ThreadPoolExecutor(_READERS, "diptych-read")

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from diptych._core.errors import DataError
 from diptych.media import KINDS, content_type
+from diptych.serving.app import ItemId, body_of, errors, service_of, settings_of
 from diptych.serving.errors import Problem, not_found
-from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
 from diptych.serving.requests import check_metadata, item_in, item_list, item_out, items_in, json_body
 from diptych.serving.schemas import (
     LONGEST_ID,

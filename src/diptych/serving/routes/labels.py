@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
+from diptych.serving.app import body_of, errors
 from diptych.serving.errors import Problem
-from diptych.serving.openapi import body_of, errors
 from diptych.serving.requests import json_body
 from diptych.serving.routes.teach import TeachStatus, status_out, teaching_of
 from diptych.serving.schemas import LONGEST_ID, Id, Strict

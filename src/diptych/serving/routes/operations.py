@@ -9,9 +9,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from diptych.serving.app import Metrics, errors, service_of, settings_of
 from diptych.serving.errors import Problem
-from diptych.serving.metrics import Metrics
-from diptych.serving.openapi import errors, service_of, settings_of
 from diptych.serving.schemas import Condition, ErrorBody
 from diptych.serving.security import MAY_ADMINISTER, MAY_READ, audit_of
 

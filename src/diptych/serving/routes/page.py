@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from diptych.serving.app import errors, service_of, settings_of
 from diptych.serving.errors import Problem
-from diptych.serving.openapi import errors, service_of, settings_of
 from diptych.serving.security import MAY_READ, key_in, keys_of
 from diptych.serving.service import SearchBackend
 

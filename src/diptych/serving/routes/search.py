@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from diptych.search import Query as SearchQuery
 from diptych.search import QueryPart
+from diptych.serving.app import ItemId, body_of, errors, service_of, settings_of
 from diptych.serving.errors import not_found
-from diptych.serving.openapi import ItemId, body_of, errors, service_of, settings_of
 from diptych.serving.requests import answer_response, facets_query, item_out, json_body, query_in, query_of
 from diptych.serving.schemas import (
     LONGEST_PREFIX,

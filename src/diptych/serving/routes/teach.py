@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
-from diptych.serving.openapi import errors, service_of
+from diptych.serving.app import errors, service_of
 from diptych.serving.requests import hit_out, item_out
 from diptych.serving.schemas import LONGEST_TEXT, HitOut, ItemOut, Strict
 from diptych.serving.security import MAY_READ, MAY_WRITE, audit_of
