@@ -13,8 +13,8 @@ from diptych._core.processes import settle_memory
 from diptych.index import EmbedderId, Identity, create_index
 from diptych.search.answers import Answerer
 from diptych.search.listing import Lister
+from diptych.search.probability import ProbabilityMap
 from diptych.search.probability.calibration import Calibration
-from diptych.search.probability.probabilities import ProbabilityMap
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Suggester
 from diptych.serving import create_app

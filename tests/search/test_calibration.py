@@ -13,9 +13,9 @@ from diptych._core.seeding import generator
 from diptych.data import Dataset, Labels
 from diptych.methods import create, save_model
 from diptych.search import Searcher, build_index
+from diptych.search.probability import Pairs, ProbabilityMap, Side, draw_pairs, fit_map
 from diptych.search.probability.calibration import read_calibration, write_calibration
 from diptych.search.probability.calibrator import calibrate
-from diptych.search.probability.probabilities import Pairs, ProbabilityMap, Side, draw_pairs, fit_map
 from diptych.search.probability.reliability import reliability
 
 

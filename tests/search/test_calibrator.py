@@ -6,8 +6,8 @@ import pytest
 from diptych.data import Dataset
 from diptych.methods import load_model
 from diptych.search import QueryPart
+from diptych.search.probability import ProbabilityMap
 from diptych.search.probability.calibrator import opening, typed_side
-from diptych.search.probability.probabilities import ProbabilityMap
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from diptych.data import Dataset
 from diptych.methods import load_model, registry
 from diptych.search import NewItem, Query, QueryPart, Searcher, build_index
 from diptych.search.index_folder import FILE
+from diptych.search.probability import ProbabilityMap
 from diptych.search.probability.calibration import read_calibration
 from diptych.search.probability.calibrator import calibrate
-from diptych.search.probability.probabilities import ProbabilityMap
 from diptych.search.spaces import IndexSpaces
 from search.gallery import make, png
 from two_spaces import ENTRY

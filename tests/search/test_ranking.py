@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from diptych._core.seeding import generator
 from diptych.search.listing import IMAGE, TEXT, WORDS, Listed, Presence, fit_presence, nearness
-from diptych.search.probability.probabilities import CosineLine, Pairs, fit_line, sigmoid
+from diptych.search.probability import CosineLine, Pairs, fit_line, sigmoid
 from diptych.search.probability.simulation import phrase
 from diptych.search.ranking import Fusion, fused, learn_fusion, merged, word_evidence
 

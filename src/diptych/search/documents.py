@@ -9,8 +9,8 @@ from diptych._core.arrays import Booleans, Floats
 from diptych._core.errors import ConfigError
 from diptych.search.hits import Hit, HitMaker
 from diptych.search.listing import IMAGE, TEXT, WORDS, Listed, Lister
+from diptych.search.probability import CosineLine, ProbabilityMap, sigmoid
 from diptych.search.probability.calibration import Calibration
-from diptych.search.probability.probabilities import CosineLine, ProbabilityMap, sigmoid
 from diptych.search.query import Direction, Mode, Query
 from diptych.search.ranking import POOL, Fusion, Line, Ranked, fused, merged
 

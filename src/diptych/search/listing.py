@@ -14,7 +14,7 @@ import numpy as np
 from diptych._core.arrays import Floats
 from diptych.index import EmbedderId, Hits, Index
 from diptych.search.entries import document_of
-from diptych.search.probability.probabilities import sigmoid
+from diptych.search.probability import sigmoid
 from diptych.search.query import Direction, EvidenceSide
 from diptych.search.spaces import IndexSpaces
 from diptych.search.texts import Texts

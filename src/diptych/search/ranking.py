@@ -21,7 +21,7 @@ import numpy as np
 
 from diptych._core.arrays import Booleans, Floats
 from diptych.search.listing import EVIDENCE, IMAGE, TEXT, WORDS, Listed
-from diptych.search.probability.probabilities import sigmoid
+from diptych.search.probability import sigmoid
 
 _STRENGTH = 1.0
 _RATIOS, _LOG_SCALES = (0.8, 1.25), (-2.0, 1.0)

@@ -9,7 +9,7 @@ from diptych._core.arrays import Floats, Singles
 from diptych._core.files import interpreting, read_json, write_json
 from diptych.search.index_folder import REBUILD
 from diptych.search.listing import Presence
-from diptych.search.probability.probabilities import CosineLine, ProbabilityMap
+from diptych.search.probability import CosineLine, ProbabilityMap
 from diptych.search.query import Direction
 from diptych.search.ranking import Fusion
 

@@ -14,8 +14,7 @@ from diptych.data import SPLITS, Dataset, Labels, Partition
 from diptych.methods import Method
 from diptych.methods.purposes import Purpose
 from diptych.search.listing import Lister
-from diptych.search.probability.calibration import Calibration, DocumentCalibration, Relevance, typed
-from diptych.search.probability.probabilities import (
+from diptych.search.probability import (
     CosineLine,
     Pairs,
     ProbabilityMap,
@@ -26,6 +25,7 @@ from diptych.search.probability.probabilities import (
     itself,
     sigmoid,
 )
+from diptych.search.probability.calibration import Calibration, DocumentCalibration, Relevance, typed
 from diptych.search.probability.reliability import BestEntries, best_of, judged, judged_best
 from diptych.search.raw_embedder import has_content
 from diptych.search.spaces import IndexSpaces

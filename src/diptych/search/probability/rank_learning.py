@@ -12,8 +12,8 @@ from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
 from diptych.search.documents import USED, DocumentPages, holds_name
 from diptych.search.listing import EVIDENCE, IMAGE, TEXT, UNRELATED_PHRASES, WORDS, Lister, fit_presence, nearness
+from diptych.search.probability import Pairs, ProbabilityMap, fit_map
 from diptych.search.probability.calibration import Calibration, DocumentCalibration
-from diptych.search.probability.probabilities import Pairs, ProbabilityMap, fit_map
 from diptych.search.probability.reliability import TOP, reliability
 from diptych.search.probability.simulation import (
     DocumentLabels,

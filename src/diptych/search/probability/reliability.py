@@ -12,8 +12,8 @@ from diptych._core.arrays import Floats
 from diptych._core.rendering import COLOURS, new_figure
 from diptych.data import Dataset, Partition
 from diptych.search.listing import Lister
+from diptych.search.probability import Pairs, ProbabilityMap, Side, itself
 from diptych.search.probability.calibration import Calibration
-from diptych.search.probability.probabilities import Pairs, ProbabilityMap, Side, itself
 from diptych.search.query import Direction
 
 if TYPE_CHECKING:
