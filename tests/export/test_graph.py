@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from diptych._core.errors import ConfigError
 from diptych._core.seeding import generator
 from diptych.export.graph import Traced, side_by_side, trace_method, trace_steps
-from diptych.export.model_export import to_onnx
+from diptych.export.onnx_files import to_onnx
 from diptych.methods import load_model
 from diptych.methods.linear.cca import CCA
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from diptych.export.graph import Traced, trace_steps
-from diptych.export.model_export import to_onnx
+from diptych.export.onnx_files import to_onnx
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.layers import Clip, EqualLength
 from diptych.methods.deep.network_training import frozen_towers

@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from diptych import export
 from diptych._core.errors import ConfigError, DataError, FitError, optional_package
-from diptych.export import export_model, model_export
+from diptych.export import export_model
 from diptych.export.graph import Traced
 from diptych.methods import Method, load_model, save_model
 from diptych.methods.exported import FORMAT_VERSION
@@ -53,8 +54,8 @@ def test_binary_codes_come_along_as_a_graph_and_as_arrays(model, counts_dataset,
 
 def test_a_graph_that_differs_is_not_written(model, tmp_path, monkeypatch) -> None:
     """The whole folder or nothing: a tracer that is off by a hair leaves no trace."""
-    honest = model_export.trace_method
-    monkeypatch.setattr(model_export, "trace_method", lambda *of: honest(*of) + 1e-3)
+    honest = export.trace_method
+    monkeypatch.setattr(export, "trace_method", lambda *of: honest(*of) + 1e-3)
     with pytest.raises(DataError, match=r"graph of 'image' differs from the model by .*; nothing was exported"):
         export_model(model, tmp_path / "exported")
     assert list(tmp_path.iterdir()) == []
@@ -62,7 +63,7 @@ def test_a_graph_that_differs_is_not_written(model, tmp_path, monkeypatch) -> No
 
 def test_a_failed_check_leaves_what_was_there(model, exported, monkeypatch) -> None:
     before = contents(exported)
-    monkeypatch.setattr(model_export, "trace_method", lambda method, modality: Traced.rows() * 0.0)
+    monkeypatch.setattr(export, "trace_method", lambda method, modality: Traced.rows() * 0.0)
     with pytest.raises(DataError):
         export_model(model, exported, overwrite=True)
     assert contents(exported) == before
@@ -186,7 +187,7 @@ def test_a_foreign_method_writes_its_own_graph_or_is_refused(counts_dataset, tmp
     method = Doubling().fit(counts_dataset)
     method.registry_name = "doubling"
     save_model(method, tmp_path / "model")
-    monkeypatch.setattr(model_export, "load_model", lambda folder: method)  # as if its package had registered it
+    monkeypatch.setattr(export, "load_model", lambda folder: method)  # as if its package had registered it
     with pytest.raises(ConfigError, match=r"give Doubling a method `trace\(modality, rows\)`"):
         export_model(tmp_path / "model", tmp_path / "exported")
     first = np.eye(20, 9)

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("PIL", reason="the extra 'images' is not installed")
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
-from diptych.export import checks, pipeline_export
+from diptych.export import onnx_files, pipeline_export
 from diptych.export.pipeline_export import export_pipeline
 from diptych.features import fit_pipeline
 from diptych.features.image.onnx import OnnxExtractor
@@ -102,7 +102,7 @@ def test_a_network_whose_graph_differs_is_refused(tmp_path, monkeypatch) -> None
             return np.zeros((len(items), 2), dtype=np.float32)
 
     def wrong(encoder, path):
-        return lambda items: np.full((len(items), 2), 2 * checks.ENCODER_TOLERANCE, dtype=np.float32)
+        return lambda items: np.full((len(items), 2), 2 * onnx_files.ENCODER_TOLERANCE, dtype=np.float32)
 
     monkeypatch.setattr("diptych.features.image.cnn.write_cnn_graph", wrong)
     part = FittedModality("image", "efficientnet-lite0", CnnEncoder())

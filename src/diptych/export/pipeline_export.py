@@ -7,7 +7,7 @@ from typing import Any
 
 from diptych._core.errors import ConfigError
 from diptych._core.progress import Progress, silent
-from diptych.export.checks import ENCODER_TOLERANCE, Check, check_images
+from diptych.export.onnx_files import ENCODER_TOLERANCE, Check, check_images
 from diptych.features import Pipeline
 from diptych.features.encoder_files import weights_beside
 from diptych.features.pipeline import FittedModality, changed_inside, save_pipeline

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diptych._core.errors import DataError
-from diptych.export.checks import Check, check_rows, moved_rows, row_differences
+from diptych.export.onnx_files import Check, check_rows, moved_rows, row_differences
 
 
 def singles(*rows):
