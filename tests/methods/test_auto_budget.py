@@ -5,19 +5,16 @@ import pytest
 
 import synthetic
 from diptych.data import Protocol, training_data
-from diptych.methods.auto_budget import (
+from diptych.methods.auto import (
     FEWEST_LABELLED,
-    FEWEST_OF_A_CLASS,
     FEWEST_PAIRS,
-    MOST_VALIDATION_ITEMS,
     START_SECONDS,
-    Affordable,
     affordable,
-    limited,
     network_seconds,
     partner_seconds,
 )
 from diptych.methods.propagation import propagate
+from diptych.methods.training_inputs import FEWEST_OF_A_CLASS, MOST_VALIDATION_ITEMS, limited
 
 RSICD, EMOJI = (1_280, 1_000), (2_017, 1_000)
 
@@ -69,30 +66,30 @@ def data(tmp_path_factory):
 
 
 def test_what_is_affordable_is_drawn_by_the_seed(data) -> None:
-    small = limited(data, Affordable(300, 120, None), seed=1)
+    small = limited(data, 300, 120, seed=1)
     assert len(small.train) == 300
     assert small.train.labels.is_labelled.sum() == 120
-    again, other = (limited(data, Affordable(300, 120, None), seed=seed) for seed in (1, 2))
+    again, other = (limited(data, 300, 120, seed=seed) for seed in (1, 2))
     np.testing.assert_array_equal(small.train.ids, again.train.ids)
     assert set(small.train.ids.tolist()) != set(other.train.ids.tolist())
     assert small.validation is data.validation
 
 
 def test_rare_classes_keep_their_labels(data) -> None:
-    small = limited(data, Affordable(600, 80, None), seed=0)
+    small = limited(data, 600, 80, seed=0)
     counts = dict(zip(small.classes, small.train.labels.class_counts(), strict=True))
     assert counts["rare"] >= FEWEST_OF_A_CLASS
     assert sum(counts.values()) == 80
 
 
 def test_everything_stays_where_it_is_affordable(data) -> None:
-    assert limited(data, Affordable(600, 600, None), seed=0) is data
-    assert limited(data, Affordable(600, 0, None), seed=0).train.labels.is_labelled.all()
+    assert limited(data, 600, 600, seed=0) is data
+    assert limited(data, 600, 0, seed=0).train.labels.is_labelled.all()
 
 
 def test_items_without_a_partner_stay(gaps_dataset) -> None:
     data = training_data(gaps_dataset)
-    small = limited(data, Affordable(10, 96, None), seed=0)
+    small = limited(data, 10, 96, seed=0)
     assert len(small.train.having("image", "text")) == 10
     for name in ("image", "text"):
         lone = data.train.has(name) & ~data.train.has("text" if name == "image" else "image")
@@ -102,7 +99,7 @@ def test_items_without_a_partner_stay(gaps_dataset) -> None:
 
 def test_soft_labels_go_with_their_items(gaps_dataset) -> None:
     data, _ = propagate(training_data(gaps_dataset, Protocol(propagate=True)), Protocol(propagate=True))
-    small = limited(data, Affordable(40, 30, None), seed=0)
+    small = limited(data, 40, 30, seed=0)
     place = [data.train.ids.tolist().index(name) for name in small.train.ids]
     known = small.train.labels.is_labelled
     assert known.sum() == 30
@@ -114,5 +111,5 @@ def test_soft_labels_go_with_their_items(gaps_dataset) -> None:
 def test_a_few_thousand_validation_items_judge(tmp_path) -> None:
     base = synthetic.draft(counts={"train": 30, "val": MOST_VALIDATION_ITEMS + 50, "test": 6})
     data = training_data(synthetic.write(tmp_path / "data", base))
-    small = limited(data, Affordable(30, 30, None), seed=0)
+    small = limited(data, 30, 30, seed=0)
     assert len(small.validation) == MOST_VALIDATION_ITEMS

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from diptych._core.errors import FitError
 from diptych._core.seeding import generator
 from diptych.data import TrainingData
 from diptych.evaluation import evaluate_instances
-from diptych.methods.auto_budget import Affordable
 from diptych.methods.base import Method
 from diptych.methods.purposes import Purpose
 from diptych.methods.selection import FEWEST_PAIRS, Validation
 from diptych.methods.training_inputs import classes_seen, without_labels
+
+if TYPE_CHECKING:
+    from diptych.methods.auto import Affordable
 
 FEWEST_TRAINING_PAIRS = 20
 """Pairs from which on canonical projections are worth learning even where labels could do instead."""
@@ -248,7 +250,7 @@ def _finds_partners(data: TrainingData, modalities: tuple[str, str], seed: int) 
     return bool(ranks.mean() > 2 * chance and ranks.mean() - chance > 3 * ranks.std() / np.sqrt(len(ranks)))
 
 
-def reason(best: Trial, trials: Sequence[Trial], found: Situation, plan: Affordable, note: str | None) -> str:
+def reason(best: Trial, trials: Sequence[Trial], found: Situation, plan: "Affordable", note: str | None) -> str:
     """One sentence: what was chosen, what the data have, what validation says, and what was left out.
 
     Args:
@@ -268,7 +270,7 @@ def reason(best: Trial, trials: Sequence[Trial], found: Situation, plan: Afforda
     return "; ".join([*parts, *([note] if note else []), *_left_out(best, trials, found, plan)])
 
 
-def _left_out(best: Trial, trials: Sequence[Trial], found: Situation, plan: Affordable) -> list[str]:
+def _left_out(best: Trial, trials: Sequence[Trial], found: Situation, plan: "Affordable") -> list[str]:
     """What was not used, and why."""
     said = []
     if found.labelled and not best.candidate.labels:

@@ -3,15 +3,19 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from diptych._core.arrays import Booleans, Features, Floats, Integers, Singles
 from diptych._core.errors import ConfigError, FitError
+from diptych._core.seeding import generator
 from diptych.data import Dataset, Kind, Labels, Partition, Protocol, TrainingData
 from diptych.features.scaling import Scaling, fit_scaling
 
 _log = logging.getLogger(__name__)
+FEWEST_OF_A_CLASS, MOST_VALIDATION_ITEMS = 10, 1_000
+"""Where data are limited: labels of a class that are kept before others, and validation items."""
 _NAMED = 5
 """How many names a note lists."""
 
@@ -233,3 +237,47 @@ def documents(data: TrainingData, *, with_pool: bool) -> Documents:
         return Documents(labelled, targets, {m: items.having(m).features(m) for m in data.modalities}, items)
     pool = {name: rows for name, rows in data.pools.items() if rows.shape[0]} if with_pool else {}
     return Documents(labelled, targets, pool if len(pool) > 1 else {})
+
+
+def limited(data: TrainingData, pairs: int, labelled: int, seed: int) -> TrainingData:
+    """The training data with at most so many pairs and labels (0 for all), and validation items, drawn by a seed.
+
+    Items without a partner stay: no method's time depends on them much.
+    """
+    paired = np.sum([data.train.has(name) for name in data.modalities], axis=0) >= 2
+    kept = ~paired | _drawn(paired, pairs, seed, "pairs")
+    if not kept.all():
+        soft = None if data.soft_labels is None else data.soft_labels[kept]
+        given = None if data.given_labels is None else data.given_labels.take(kept)
+        data = replace(data, train=data.train.take(kept), soft_labels=soft, given_labels=given)
+    known = data.train.labels.is_labelled
+    if labelled and np.count_nonzero(known) > labelled:
+        data = with_labels_kept(data, _drawn_labels(data.train.labels, labelled, seed))
+    if data.validation is not None and len(data.validation) > MOST_VALIDATION_ITEMS:
+        every = np.ones(len(data.validation), dtype=np.bool_)
+        data = replace(data, validation=data.validation.take(_drawn(every, MOST_VALIDATION_ITEMS, seed, "validation")))
+    return data
+
+
+def _drawn_labels(labels: Labels, count: int, seed: int) -> Booleans:
+    """So many labelled items, the first few of every class before any others."""
+    order = generator(seed, "auto", "labels").permutation(np.flatnonzero(labels.is_labelled))
+    rank = np.zeros(len(order), dtype=np.int64)
+    chosen = labels.take(order).matrix.tocsc()
+    for start, end in pairwise(chosen.indptr):
+        members = np.sort(chosen.indices[start:end])
+        rank[members] = np.maximum(rank[members], np.arange(len(members)))
+    first = np.argsort(rank >= FEWEST_OF_A_CLASS, kind="stable")[:count]
+    kept = np.zeros(len(labels), dtype=np.bool_)
+    kept[order[first]] = True
+    return kept
+
+
+def _drawn(of: Booleans, count: int, seed: int, purpose: str) -> Booleans:
+    """At most so many of the items that are named."""
+    places = np.flatnonzero(of)
+    if len(places) <= count:
+        return of
+    drawn = np.zeros(len(of), dtype=np.bool_)
+    drawn[generator(seed, "auto", purpose).permutation(places)[:count]] = True
+    return drawn
