@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from diptych.media import content_problem, content_type, is_image_name, is_unsupported_name
+from diptych.media import KINDS, content_problem, content_type
 from diptych.media.decoding import FORMATS, ImageError, decode_image
 from diptych.media.formats import IMAGE_SUFFIXES, UNSUPPORTED_SUFFIXES, unsupported_format
 
@@ -132,7 +132,8 @@ def test_what_is_no_image_is_not_taken_for_one(name) -> None:
 
 
 def test_names_are_told_by_their_ends() -> None:
-    assert all(is_image_name(f"a/B{suffix.upper()}") for suffix in IMAGE_SUFFIXES)
-    assert all(is_unsupported_name(f"a/B{suffix.upper()}") for suffix in UNSUPPORTED_SUFFIXES)
+    image = KINDS["image"]
+    assert all(image.has_name(f"a/B{suffix.upper()}") for suffix in IMAGE_SUFFIXES)
+    assert all(image.name_problem(f"a/B{suffix.upper()}") for suffix in UNSUPPORTED_SUFFIXES)
     assert not set(IMAGE_SUFFIXES) & set(UNSUPPORTED_SUFFIXES)
-    assert not is_image_name("x.txt") and not is_unsupported_name("x.txt")
+    assert not image.has_name("x.txt") and image.name_problem("x.txt") is None

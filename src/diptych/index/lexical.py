@@ -14,7 +14,7 @@ from diptych.index.filters import Condition
 from diptych.index.filters.parser import parse
 from diptych.index.items import Hits, checked_page, is_plain
 from diptych.index.terms import MOST_WORDS, WordStatistics, best_score, query_words, weighted, whole_and_pieces
-from diptych.index.words import is_spelled, lexical_tokens, plain
+from diptych.index.words import is_spelled, plain
 
 
 class Lexical:
@@ -55,11 +55,6 @@ class Lexical:
         condition = parse(where) if isinstance(where, str) else where
         terms = [self._terms(query) for query in _listed(queries)]
         return self._search_words(terms, k, offset, condition, modality, with_metadata)
-
-    @staticmethod
-    def lexical_tokens(text: str) -> list[str]:
-        """The words of a text as an index sees them."""
-        return lexical_tokens(text)
 
     def complete(self, prefix: str, limit: int = 10) -> list[tuple[str, int]]:
         """Indexed words that begin so, with how many items hold each, the most frequent first."""

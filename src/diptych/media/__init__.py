@@ -10,8 +10,6 @@ from diptych.media.formats import (
     content_problem,
     content_type,
     conversion_advice,
-    is_image_name,
-    is_unsupported_name,
 )
 from diptych.media.kinds import (
     KINDS,
@@ -57,9 +55,7 @@ __all__ = [
     "content_type",
     "conversion_advice",
     "hash_places",
-    "is_image_name",
     "is_media_name",
-    "is_unsupported_name",
     "kind_of_content",
     "kind_of_name",
     "media_column",

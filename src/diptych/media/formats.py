@@ -143,16 +143,6 @@ def is_of_type(content: str, kind: str) -> bool:
     return content.startswith(f"{kind}/")
 
 
-def is_image_name(name: str) -> bool:
-    """Return whether a file's name ends like that of an image which can be decoded."""
-    return name.lower().endswith(tuple(IMAGE_SUFFIXES))
-
-
-def is_unsupported_name(name: str) -> bool:
-    """Return whether a file's name ends like that of a visual file which cannot be decoded."""
-    return name.lower().endswith(tuple(UNSUPPORTED_SUFFIXES))
-
-
 def conversion_advice(kind: str, formats: str = "JPEG or PNG") -> str:
     """Say that a format is not decoded and what to do about it."""
     return f"is {kind}, which is not decoded; convert it to {formats}"
