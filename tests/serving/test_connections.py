@@ -13,9 +13,8 @@ import httpx
 import psutil
 import pytest
 
-from diptych.serving import ServingSettings, create_app
+from diptych.serving import SETTINGS, ServingSettings, create_app
 from diptych.serving.process import _figures_together, server_options
-from diptych.serving.settings import SETTINGS
 from serving import fake_searcher
 from serving.asgi_client import bearer
 from serving.running_server import running

@@ -1,13 +1,163 @@
-"""Serve an index over HTTP, with a page for people; needs the extra "serve"."""
+"""Serve an index over HTTP, with a page for people: settings and the application; needs the extra "serve"."""
 
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
 
-from diptych.serving.settings import ServingSettings
+from diptych._core.errors import ConfigError
 
 if TYPE_CHECKING:
     from diptych.serving.app import create_app
 
 __all__ = ["ServingSettings", "create_app"]
+
+READ_KEY, WRITE_KEY = "DIPTYCH_READ_KEY", "DIPTYCH_WRITE_KEY"
+INDEX, SETTINGS = "DIPTYCH_SERVE_INDEX", "DIPTYCH_SERVE_SETTINGS"
+"""The variables of the environment by which a parent process tells its workers what to serve."""
+
+_SECRETS = {"read_key": READ_KEY, "write_key": WRITE_KEY}
+
+
+@dataclass(frozen=True)
+class ServingSettings:
+    """What a server allows.
+
+    Attributes:
+        read_key: needed to search; without one anybody may.
+        write_key: needed to change items; without one nobody may.
+        keys_file: a file that `diptych keys` wrote, with more keys; then reading needs one.
+        public_read: whether anybody may read although there is a file of keys.
+        audit_log: a file to which every change is written, as JSON lines; None for none.
+        snapshots: a folder for the backups that are asked for; None for none.
+        dataset: the folder of the dataset that the index was built from, to learn from; None for where it was then.
+        tls_cert: a file with the certificate chain, for HTTPS.
+        tls_key: a file with its private key.
+        rate_per_second: requests that one client may make in a second for long; None for as many as it likes.
+        max_upload_bytes: of one image or sound.
+        max_pixels: of one image, as its header claims.
+        max_seconds: of one sound, as its header claims.
+        max_side: of one image, its width and its height each, as its header claims.
+        max_json_bytes: of a request's body that is not a form, files in base64 and all.
+        max_uploads_bytes: of the bodies of all requests that are held at one time; more are told to come back.
+        max_metadata_bytes: of one item's metadata, as JSON.
+        max_items: entries in the index; None for any number.
+        query_timeout_s: that a query may take in the engine before it is cancelled.
+        lock_timeout_s: that a change waits for others before it is told to come back; None for what the engine has.
+        max_results: that one request may ask for.
+        max_batch: queries that are embedded together.
+        max_waiting: queries that may wait at once; more are told to come back.
+        header_timeout_s: for a request's headers to arrive.
+        body_timeout_s: for a request's body to arrive.
+        max_connections: open at one time, as far as the system has descriptors for them.
+        trust_proxy: addresses of proxies whose word is taken for where a request comes from, such as "127.0.0.1" or
+            "10.0.0.0/8", separated by commas; None for no proxy.
+        allow_hosts: names, besides this machine's own and its addresses, that a server without a read key answers to;
+            "*" for any.
+        shutdown_s: how long accepted requests may take to finish after the server was asked to stop.
+        workers: processes that share the port; the rate is divided among them.
+    """
+
+    read_key: str | None = field(default=None, repr=False)
+    write_key: str | None = field(default=None, repr=False)
+    keys_file: str | None = None
+    public_read: bool = False
+    audit_log: str | None = None
+    snapshots: str | None = None
+    dataset: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    rate_per_second: float | None = None
+    max_upload_bytes: int = 20 * 2**20
+    max_pixels: int = 50_000_000
+    max_seconds: float = 300.0
+    max_side: int = 30_000
+    max_json_bytes: int = 8 * 2**20
+    max_uploads_bytes: int = 48 * 2**20
+    max_metadata_bytes: int = 2**16
+    max_items: int | None = None
+    query_timeout_s: float = 30.0
+    lock_timeout_s: float | None = None
+    max_results: int = 200
+    max_batch: int = 32
+    max_waiting: int = 512
+    header_timeout_s: float = 10.0
+    body_timeout_s: float = 30.0
+    max_connections: int = 1_000
+    trust_proxy: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+    shutdown_s: float = 30.0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name in (
+            "max_upload_bytes",
+            "max_pixels",
+            "max_seconds",
+            "max_side",
+            "max_json_bytes",
+            "max_uploads_bytes",
+            "max_metadata_bytes",
+            "max_items",
+            "query_timeout_s",
+            "lock_timeout_s",
+            "max_results",
+            "max_batch",
+            "max_waiting",
+            "header_timeout_s",
+            "body_timeout_s",
+            "max_connections",
+            "shutdown_s",
+            "workers",
+        ):
+            if getattr(self, name) is not None and getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; give a positive number.")
+        if self.rate_per_second is not None and not self.rate_per_second > 0:
+            raise ConfigError(f"the rate is {self.rate_per_second}; give requests per second above 0, or none.")
+        for name in _SECRETS:
+            if getattr(self, name) == "":
+                raise ConfigError(f"the {name.replace('_', ' ')} is empty; give a long one, or none.")
+        if self.read_key is not None and self.read_key == self.write_key:
+            raise ConfigError("the read key and the write key are the same; whoever may search could change items.")
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigError("HTTPS needs both --tls-cert and --tls-key; give the other one, too.")
+
+    @property
+    def writable(self) -> bool:
+        """Whether there may be keys that allow to write."""
+        return self.write_key is not None or self.keys_file is not None
+
+    @property
+    def max_body_bytes(self) -> int:
+        """Of a whole request: one image of the largest size as base64, and room for the rest."""
+        return self.max_upload_bytes * 4 // 3 + 2**16
+
+    @property
+    def max_bodies_bytes(self) -> int:
+        """Of the bodies of all requests together, in which one of the largest size has room in any case."""
+        return max(self.max_uploads_bytes, self.max_body_bytes)
+
+    @property
+    def rate_here(self) -> float | None:
+        """The rate that one of the workers may grant."""
+        return None if self.rate_per_second is None else self.rate_per_second / self.workers
+
+    def to_environment(self) -> dict[str, str]:
+        """The settings as variables; keys have their own, so that nothing prints them by accident."""
+        plain = {name: value for name, value in asdict(self).items() if name not in _SECRETS}
+        keys = {variable: getattr(self, name) for name, variable in _SECRETS.items()}
+        return {SETTINGS: json.dumps(plain)} | {name: value for name, value in keys.items() if value is not None}
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
+        """Read what `to_environment` wrote; what is absent keeps its default."""
+        plain = json.loads(environment.get(SETTINGS, "{}"))
+        known = {one.name for one in fields(cls)} - set(_SECRETS)
+        if unknown := set(plain) - known:
+            raise ConfigError(f"{SETTINGS} holds {sorted(unknown)}; known are {sorted(known)}.")
+        if "allow_hosts" in plain:
+            plain["allow_hosts"] = tuple(plain["allow_hosts"])
+        return cls(read_key=environment.get(READ_KEY), write_key=environment.get(WRITE_KEY), **plain)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds

@@ -17,12 +17,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from diptych.serving import ServingSettings
 from diptych.serving.errors import add_handlers
 from diptych.serving.middleware import BodyLimitMiddleware, ErrorMiddleware, HostMiddleware, RateLimitMiddleware
 from diptych.serving.schemas import LONGEST_ID, ErrorBody, UploadRequest
 from diptych.serving.security import AuditLog, Keys
 from diptych.serving.service import SearchBackend, SearchService
-from diptych.serving.settings import ServingSettings
 
 TOGETHER = "PROMETHEUS_MULTIPROC_DIR"
 """The folder where several workers keep their figures, so that each can report those of all."""

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.server import ServerState
 
-from diptych.serving.settings import SETTINGS, ServingSettings
+from diptych.serving import SETTINGS, ServingSettings
 
 try:
     import resource

@@ -21,12 +21,12 @@ from diptych._core.files import sweep_abandoned
 from diptych._core.processes import give_memory_back, settle_memory
 from diptych.index import ItemLimits
 from diptych.search import NewItem, Searcher
+from diptych.serving import INDEX, ServingSettings
 from diptych.serving.app import TOGETHER, create_app
 from diptych.serving.connections import LimitedProtocol, backlog, want_descriptors
 from diptych.serving.errors import Problem
 from diptych.serving.keys import read_keys
 from diptych.serving.service import SearchService
-from diptych.serving.settings import INDEX, ServingSettings
 
 _FIGURES = "diptych-metrics-"
 _DAY_S = 86_400

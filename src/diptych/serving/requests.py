@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from diptych.media import KINDS, MediaError, MediaLimits, MediaTooLargeError, kind_of_content, media_kind
 from diptych.search import Answer, Hit, NewItem, Query, QueryPart
+from diptych.serving import ServingSettings
 from diptych.serving.errors import Problem
 from diptych.serving.schemas import (
     MOST_PARTS,
@@ -31,7 +32,6 @@ from diptych.serving.schemas import (
     UploadRequest,
     printable,
 )
-from diptych.serving.settings import ServingSettings
 
 Body = TypeVar("Body", bound=BaseModel)
 _FIELDS = {kind: (kind, "picture") if kind == "image" else (kind,) for kind in KINDS}

@@ -20,9 +20,9 @@ from typing import Any
 from fastapi import Request, Security
 from fastapi.security import HTTPBearer
 
+from diptych.serving import ServingSettings
 from diptych.serving.errors import Problem
 from diptych.serving.keys import Key, Role, WatchedKeys, digest_of
-from diptych.serving.settings import ServingSettings
 
 _MOST_CLIENTS = 10_000
 _BURST_S = 5.0

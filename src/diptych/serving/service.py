@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, DiptychError
 from diptych.search import Answer, Hit, NewItem, Projection, Query, Sort
+from diptych.serving import ServingSettings
 from diptych.serving.batching import Batcher
 from diptych.serving.errors import Problem, busy
 from diptych.serving.requests import check_file
-from diptych.serving.settings import ServingSettings
 from diptych.serving.teaching import TeachService
 
 if TYPE_CHECKING:

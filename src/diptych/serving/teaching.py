@@ -12,8 +12,8 @@ from typing import TypeVar
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
 from diptych.search import Answer, Hit, Query, QueryPart, Searcher
 from diptych.search.index_folder import Description
+from diptych.serving import ServingSettings
 from diptych.serving.errors import Problem
-from diptych.serving.settings import ServingSettings
 from diptych.teach import JobState, LearnJob, ModelRecord, Models, Teacher, UnknownItemError, UnknownModelError
 from diptych.teach.learning import check_taught, dataset_of
 
