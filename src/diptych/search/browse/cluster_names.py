@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diptych._core.arrays import Booleans, Floats, Integers, Singles, Sparse
-from diptych.features.text.tokens import tokenise
+from diptych.features.text import tokenise
 from diptych.index import Index
 from diptych.search.browse.catalogue import Catalogue
 
