@@ -6,7 +6,7 @@ import pytest
 from diptych._core.errors import ConfigError
 from diptych.data import Dataset
 from diptych.search import NewItem, Query, QueryPart, Searcher, build_index
-from diptych.search.browse.catalogue import sorted_hits
+from diptych.search.browse import sorted_hits
 from diptych.search.thumbnails import signature
 from search.gallery import picture, png
 

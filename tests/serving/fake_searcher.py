@@ -17,7 +17,7 @@ from PIL import Image
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.index import EmbedderId, Identity, create_index
 from diptych.search import Answer, Hit, NewItem, Projection, Query, QueryPart
-from diptych.search.browse.catalogue import Catalogue, count_hits, in_order
+from diptych.search.browse import Catalogue, count_hits, in_order
 from diptych.search.thumbnails import signature
 from diptych.serving.service import SearchBackend
 from serving import coloured_shapes as shapes

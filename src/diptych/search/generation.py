@@ -15,7 +15,7 @@ from diptych.index.registry import EngineLocation
 from diptych.media import content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer
-from diptych.search.browse.catalogue import Catalogue
+from diptych.search.browse import Catalogue
 from diptych.search.browse.cluster_names import ClusterNames
 from diptych.search.entries import DocumentCount, MetadataKeys
 from diptych.search.index_folder import (

@@ -10,7 +10,7 @@ from diptych._core.errors import DiptychError
 from diptych.index import ItemLimits
 from diptych.methods.purposes import Purpose
 from diptych.search.backup import backup_index
-from diptych.search.browse.catalogue import SORTED, count_hits, in_order
+from diptych.search.browse import SORTED, count_hits, in_order
 from diptych.search.browse.projection import Projection, item_map, living_points
 from diptych.search.generation import Generation
 from diptych.search.handover import Generations

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from diptych._core.arrays import Booleans, Floats, Integers, Singles, Sparse
 from diptych.features.text import tokenise
 from diptych.index import Index
-from diptych.search.browse.catalogue import Catalogue
+from diptych.search.browse import Catalogue
 
 FIRST_PARTS, GROWTH, LEVELS = 10, 4, 4
 """Parts at the first level, how many times as many there are at the next one, and how many levels there are at most."""

@@ -16,7 +16,7 @@ from diptych._core.arrays import Floats, Singles
 from diptych._core.files import atomic_file, interpreting, read_json, write_json
 from diptych._core.seeding import generator
 from diptych.index import Index
-from diptych.search.browse.catalogue import Catalogue
+from diptych.search.browse import Catalogue
 from diptych.search.browse.cluster_names import ClusterName, ClusterNames
 from diptych.search.index_folder import REBUILD
 
