@@ -1,5 +1,6 @@
 """The milvus engine beyond the contract: filters, the graph once it is built, and what it says when it cannot."""
 
+import subprocess
 import sys
 import time
 from urllib.parse import urlsplit
@@ -161,6 +162,24 @@ def test_a_server_that_does_not_answer_and_no_password_in_the_message(address):
     away = isinstance(caught.value, BackendUnavailableError)
     assert away == ("[" not in address and "127" in address) and (not away or "127.0.0.1" not in str(caught.value))
     assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_the_client_library_says_nothing_beside_our_errors():
+    """In a process of its own, for the library sets its log up when it is imported, which happens once."""
+    program = (
+        "from diptych.index import open_index\n"
+        "try: open_index('x', engine='milvus', url='http://me:s3cret@127.0.0.1:1')\n"
+        "except Exception as error: print(type(error).__name__)\n"
+        "import logging; print(logging.getLogger('pymilvus.decorators').isEnabledFor(logging.ERROR))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["BackendUnavailableError", "False"] and "s3cret" not in done.stderr
+
+
+def test_more_replicas_than_there_are_nodes(url):
+    with pytest.raises(ConfigError, match="replicas is 3, and Milvus cannot load so many"):
+        create_index("replicated", Identity(EMBEDDER, 2), engine="milvus", url=url, replicas=3)
+    create_index("replicated", Identity(EMBEDDER, 2), engine="milvus", url=url).close()  # nothing was left behind
 
 
 def test_no_address_and_no_client(monkeypatch):

@@ -5,7 +5,7 @@ What made its vectors is written in the collection's description.
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -116,9 +116,11 @@ class Connection:
         self._time_limit_s = _DAY_S if time_limit_s is None else time_limit_s
         self._secrets = [value for name in ("password", "token") if (value := parts.get(name))]
         self._client: Any = None
-        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs whole requests, secrets and all
+        library = pymilvus()
+        # It logs whole requests, secrets and all; importing it sets the level anew.
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
         with self._explained(connecting=True):
-            self._client = pymilvus().MilvusClient(**parts, timeout=_CONNECT_S)
+            self._client = library.MilvusClient(**parts, timeout=_CONNECT_S)
 
     @contextmanager
     def client(self) -> Iterator[Any]:
@@ -250,8 +252,18 @@ def make_collection(client: Any, name: str, identity: Identity, settings: Settin
     index = client.prepare_index_params()
     index.add_index("vector", **settings.to_build())
     client.create_collection(name, schema=schema, consistency_level="Strong", num_shards=settings.shards)
-    client.create_index(name, index)
-    client.load_collection(name, replica_number=settings.replicas)
+    try:
+        client.create_index(name, index)
+        client.load_collection(name, replica_number=settings.replicas)
+    except BaseException as error:
+        with suppress(pymilvus().MilvusException, _grpc().RpcError):
+            client.drop_collection(name)  # nobody else would find it
+        if isinstance(error, pymilvus().MilvusException) and settings.replicas > 1:
+            raise ConfigError(
+                f"replicas is {settings.replicas}, and Milvus cannot load so many ({error.message}); "
+                "give it a query node for each, or ask for fewer."
+            ) from None
+        raise
 
 
 def refuse_existing(client: Any, name: str) -> None:  # noqa: ANN401 - see collection.py
