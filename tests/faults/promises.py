@@ -10,6 +10,8 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "index/test_pgvector_away.py::test_a_query_is_cancelled_in_the_server_when_its_time_is_over",
         "index/test_pgvector_away.py::test_lists_of_any_length_mean_the_same_and_are_one_parameter",
         "serving/test_limits.py::test_a_laborious_condition_holds_up_only_those_like_it",
+        "serving/test_limits.py::test_a_long_text_does_not_hold_up_those_who_type",
+        "serving/test_limits.py::test_lists_that_nobody_waits_for_any_more_do_not_pile_up",
         "faults/test_requests.py::test_laborious_conditions",
     ),
     "A small file never becomes gigabytes: sides, areas and lengths are checked by the header, decoding happens at the "
@@ -17,8 +19,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "media/test_memory.py::test_a_row_of_millions_of_pixels_is_refused_by_its_header",
         "media/test_memory.py::test_any_mix_of_images_keeps_within_the_memory_of_one",
         "media/test_pixels.py::test_a_small_file_with_many_pixels_takes_little_more_than_its_raster",
+        "media/test_audio.py::test_a_small_file_of_minutes_takes_little_more_memory_than_its_sound",
         "media/test_audio.py::test_a_day_of_silence_is_refused_before_it_is_decoded",
         "serving/test_uploads.py::test_large_images_of_several_people_are_not_decoded_together",
+        "serving/test_limits.py::test_the_files_of_a_request_decode_to_a_limit_together",
         "serving/test_uploads.py::test_the_server_stays_small_whatever_is_uploaded",
         "faults/test_clients.py::test_uploads",
     ),
@@ -86,7 +90,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "faults/test_disk_full.py::test_commands",
         "faults/test_disk_full.py::test_server",
     ),
-    "A long body holds nobody up.": (
+    "A long body or address holds nobody up, and no body is read before the key.": (
+        "serving/test_keys.py::test_every_route_asks_for_the_key_before_it_looks_at_the_request",
+        "serving/test_limits.py::test_an_address_of_thousands_of_parameters_is_not_read",
+        "serving/test_limits.py::test_of_a_hundred_thousand_mistakes_the_number_is_told",
         "serving/test_limits.py::test_json_with_millions_of_values_holds_nobody_up",
         "serving/test_limits.py::test_json_has_a_limit_of_its_own_and_says_what_to_do",
         "faults/test_requests.py::test_hostile_requests",

@@ -143,6 +143,18 @@ def hostile():
             {415, 422},
         ),
     )
+    yield "9,000 parameters", ("GET", "/v1/search?q=red&" + "&".join(f"a{n}=" for n in range(9_000)), {}, {414})
+    unknown = ",".join(f'"k{n}":1' for n in range(90_000))
+    yield "90,000 unknown fields", ("POST", "/v1/search", {"content": f'{{"parts":[],{unknown}}}'.encode()}, {422})
+    values = b'{"items": [' + b"[]," * 2_600_000 + b"1]}"
+    as_json = {"Content-Type": "application/json"}
+    yield "labels of 8 MB without a key", ("PUT", "/v1/labels", {"content": values, "headers": as_json}, {401})
+    yield "labels of 8 MB", ("PUT", "/v1/labels", {"content": values, "headers": as_json | KEY}, {413})
+    yield "an id that is a way", add(id="..")
+    for charset in ("punycode", "idna", "undefined"):
+        form = b'--x\r\nContent-Disposition: form-data; name="query"\r\n\r\n{"a": "\xff"}\r\n--x--\r\n'
+        headers = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
+        yield f"a form in {charset}", ("POST", "/v1/search", {"content": form, "headers": headers}, {422})
 
 
 POST = b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -221,7 +221,9 @@ def test_a_client_that_goes_away_is_no_failure(client, caplog) -> None:
     assert 'status="499"' in client("GET", "/metrics").text
 
 
-@pytest.mark.parametrize("charset", ["utf-7", "unicode_escape", "rot13", "hex", "no-such"])
+@pytest.mark.parametrize(
+    "charset", ["utf-7", "unicode_escape", "rot13", "hex", "no-such", "punycode", "idna", "undefined"]
+)
 def test_strange_encodings_of_a_form_are_no_failure(client, charset) -> None:
     field = b'--x\r\nContent-Disposition: form-data; name="query"\r\n\r\n{"into": "+2AA-\\ud800"}\r\n'
     file = b'--x\r\nContent-Disposition: form-data; name="image"; filename="p"\r\n\r\n..\r\n--x--\r\n'

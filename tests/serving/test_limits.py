@@ -2,12 +2,15 @@
 
 import asyncio
 import base64
+import concurrent.futures
+import io
 import json
 import threading
 import time
 
 import httpx
 import pytest
+from PIL import Image
 
 from diptych.serving import ServingSettings, create_app
 from diptych.serving.security import Buckets, client_of
@@ -17,6 +20,7 @@ from serving.coloured_shapes import Shape, image
 from serving.running_server import running
 
 RED = image(Shape("red", "circle", "train"))
+RED_PIXELS = Image.open(io.BytesIO(RED)).width ** 2
 
 
 @pytest.fixture
@@ -114,12 +118,31 @@ def test_an_id_that_no_address_can_hold_is_refused(writer, searcher, id) -> None
     assert searcher.get(id) is None
 
 
+@pytest.mark.parametrize("id", [".", ".."])
+def test_an_id_that_clients_take_for_a_way_is_refused(writer, searcher, id) -> None:
+    added = writer("POST", "/v1/items", json={"items": [{"id": id, "text": "red"}]})
+    assert code(added) == (422, "invalid") and "no address can hold" in added.json()["error"]["message"]
+    assert searcher.get(id) is None
+
+
+def test_an_address_of_thousands_of_parameters_is_not_read(client) -> None:
+    many = "&".join(f"a{number}=" for number in range(9_000))
+    assert code(client("GET", f"/v1/search?q=red&{many}")) == (414, "too_large")
+    assert code(client("GET", f"/v1/search?q=red&{'&'.join(many.split('&')[:298])}")) == (422, "invalid")
+
+
+def test_of_a_hundred_thousand_mistakes_the_number_is_told(client) -> None:
+    body = json.dumps({"parts": [{"kind": "text", "text": "red"}]} | {f"k{number}": 1 for number in range(90_000)})
+    answer = client("POST", "/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert code(answer) == (422, "invalid") and answer.json()["error"]["message"] == "body: 90,000 values are wrong."
+
+
 def test_an_id_with_a_carriage_return_cannot_be_put_either(writer) -> None:
     response = writer("PUT", "/v1/items/a%0Db", json={"text": "red"})
     assert code(response) == (422, "invalid")
 
 
-@pytest.mark.parametrize("id", ["a b", "ä/ö?#%", "日本", "🙂", "..", "a'b\"c"])
+@pytest.mark.parametrize("id", ["a b", "ä/ö?#%", "日本", "🙂", "..a", "a'b\"c"])
 def test_ids_that_can_be_added_can_be_fetched(writer, id) -> None:
     assert writer("POST", "/v1/items", json={"items": [{"id": id, "text": "red"}]}).status_code == 201
     quoted = "".join(f"%{byte:02X}" for byte in id.encode())
@@ -269,3 +292,46 @@ def test_a_laborious_condition_holds_up_only_those_like_it(client, searcher) -> 
     assert not any(one.done() for one in waiting)
     go_on.set()
     assert {one.result(30).status_code for one in waiting} == {200}
+
+
+def test_a_long_text_does_not_hold_up_those_who_type(client, searcher) -> None:
+    go_on, entered = threading.Event(), threading.Event()
+    answer_many = searcher.answer_many
+
+    def answering(queries):
+        if any(len(query.parts) == 2 for query in queries):
+            entered.set()
+            go_on.wait(30)
+        return answer_many(queries)
+
+    searcher.answer_many = answering
+    long = {"parts": [{"kind": "text", "text": "red " * 150}] * 2}
+    waiting = client.start("POST", "/v1/search", json=long)
+    assert entered.wait(10)
+    assert client("GET", "/v1/search?q=red").status_code == 200 and not waiting.done()
+    go_on.set()
+    assert waiting.result(30).status_code == 200
+
+
+def test_lists_that_nobody_waits_for_any_more_do_not_pile_up(client, searcher) -> None:
+    go_on, listed, begun = threading.Event(), searcher.list, []
+
+    def listing(**asked):
+        begun.append(asked)
+        go_on.wait(30)
+        return listed(**asked)
+
+    searcher.list = listing
+    waiting = [client.start("GET", "/v1/items?where=split='train'") for _ in range(100)]
+    refused = [one for one in concurrent.futures.wait(waiting, 10, "FIRST_COMPLETED").done]
+    assert {one.result().status_code for one in refused} == {503}
+    go_on.set()
+    assert sorted({one.result(30).status_code for one in waiting}) == [200, 503] and len(begun) == 64
+    assert client("GET", "/v1/items?where=split='train'").status_code == 200
+
+
+def test_the_files_of_a_request_decode_to_a_limit_together(serve) -> None:
+    client = serve(max_pixels=RED_PIXELS)
+    for count, status in ((4, 200), (5, 413)):
+        files = [("image", (str(number), RED)) for number in range(count)]
+        assert client("POST", "/v1/search", files=files).status_code == status

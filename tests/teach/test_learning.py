@@ -202,3 +202,41 @@ def test_a_question_that_was_skipped_takes_no_label_away(tmp_path) -> None:
         learn(tmp_path / "index", method="sm")
         assert searcher.get("image:red-00").metadata["label"] == "red" and len(dataset.classes) == 4
         assert searcher.get("image:red-01").metadata.get("label") is None
+
+
+_LEARNS = """
+import os, sys, time
+from dataclasses import asdict
+from pathlib import Path
+from diptych._core.files import write_json
+from diptych._core.locks import file_lock
+from diptych.search.index_folder import folder_beside
+from diptych.teach.job import JobState
+folder = folder_beside(Path(sys.argv[1]))
+with file_lock(folder / "job.lock"):
+    (folder / f"began-{os.getpid()}").touch()
+    write_json(folder / "learn.json", asdict(JobState("running", pid=os.getpid())))
+    while not (folder / "end").exists():
+        time.sleep(0.01)
+"""
+
+
+def test_of_several_that_begin_to_learn_at_once_one_does(own, monkeypatch) -> None:
+    """Each as if it were a server process of its own."""
+    monkeypatch.setattr("diptych.teach.job._PROGRAM", _LEARNS)
+    folder, outcomes = folder_beside(own), []
+
+    def begin() -> None:
+        try:
+            outcomes.append(LearnJob(own).start().state)
+        except BackendUnavailableError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=begin) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (folder / "end").touch()
+    assert sorted(outcome[:7] for outcome in outcomes) == ["a model", "a model", "a model", "running"], outcomes
+    assert len(list(folder.glob("began-*"))) == 1

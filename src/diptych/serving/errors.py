@@ -21,7 +21,7 @@ _CODES = {
     422: "invalid",
     503: "busy",
 }
-_MOST_PROBLEMS = 5
+_MOST_PROBLEMS, _MOST_LISTED = 5, 1_000
 _QUOTED = re.compile(r"(['\"])(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^'\"/\\]+[/\\])+[^'\"]*\1")
 _PLACE = re.compile(r"(?<![\w<])(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^\s'\"/\\:;,]+[/\\])+[^\s'\",;:]*")
 
@@ -74,6 +74,13 @@ def invalid(errors: Sequence[Any]) -> Problem:
     return Problem(422, "invalid", "; ".join(told[:_MOST_PROBLEMS])[:1000] + more)
 
 
+def invalid_body(error: ValidationError) -> Problem:
+    """What was wrong with a body; of very many mistakes only their number, for listing them would take long."""
+    if error.error_count() > _MOST_LISTED:
+        return Problem(422, "invalid", f"body: {error.error_count():,} values are wrong.")
+    return invalid(error.errors(include_url=False, include_context=False, include_input=False))
+
+
 def add_handlers(app: FastAPI) -> None:
     """Give every error of the application the same body."""
 
@@ -99,7 +106,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(ValidationError)
     async def _wrong_body(_: Request, error: ValidationError) -> JSONResponse:
-        return as_response(invalid(error.errors(include_url=False, include_context=False, include_input=False)))
+        return as_response(invalid_body(error))
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> JSONResponse:

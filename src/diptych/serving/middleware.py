@@ -27,7 +27,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-_MOST_HEADERS = 100
+_MOST_HEADERS, _MOST_PARAMETERS = 100, 300
+"""Of one request; the work of reading the parameters of an address grows with the square of their number."""
 _PAIRS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
@@ -53,6 +54,10 @@ class ErrorMiddleware:
 
         if len(scope["headers"]) > _MOST_HEADERS:
             refusal = Problem(431, "too_large", f"a request may have {_MOST_HEADERS} headers.", {"Connection": "close"})
+            await as_response(refusal)(scope, receive, careful)
+            return
+        if scope["query_string"].count(b"&") >= _MOST_PARAMETERS:
+            refusal = Problem(414, "too_large", f"an address may have {_MOST_PARAMETERS} parameters.")
             await as_response(refusal)(scope, receive, careful)
             return
         try:

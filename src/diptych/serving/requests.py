@@ -1,7 +1,8 @@
 """From the body of a request, JSON or a form with files, to what the search service understands."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -45,7 +46,7 @@ _MOST_VALUES = 200_000
 async def query_in(request: Request, settings: ServingSettings) -> tuple[Query, Options]:
     """The query that a search request carries, and its options as they were given."""
     if _is_form(request):
-        async with request.form(max_files=MOST_PARTS, max_fields=4, max_part_size=settings.max_json_bytes) as form:
+        async with _form(request, MOST_PARTS, settings) as form:
             more = await _valid(_field(form, "query").encode(), UploadRequest)
             files = [
                 (kind, await _content(file, kind))
@@ -151,8 +152,21 @@ def _is_form(request: Request) -> bool:
     return request.headers.get("content-type", "").lower().startswith(_FORM)
 
 
+@asynccontextmanager
+async def _form(request: Request, max_files: int, settings: ServingSettings) -> AsyncIterator[FormData]:
+    """The fields and files of a form, which may claim any encoding."""
+    try:
+        form = await request.form(max_files=max_files, max_fields=4, max_part_size=settings.max_json_bytes)
+    except UnicodeError:
+        raise Problem(422, "invalid", "the form is not what its charset says; write it in UTF-8.") from None
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
 async def _item_form(request: Request, settings: ServingSettings, body_type: type[Body]) -> tuple[Body, str, bytes]:
-    async with request.form(max_files=1, max_fields=4, max_part_size=settings.max_json_bytes) as form:
+    async with _form(request, 1, settings) as form:
         body = await _valid(_field(form, "item").encode(), body_type)
         named = ((kind, form[name]) for kind, names in _FIELDS.items() for name in names if name in form)
         kind, given = next(named, (None, None))

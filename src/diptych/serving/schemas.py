@@ -20,8 +20,10 @@ def printable(id: str) -> str:
     """Refuse an id that could be added and then not be written in an address.
 
     Raises:
-        ValueError: when it holds control characters.
+        ValueError: when it holds control characters, or is "." or "..", which clients take for a way.
     """
+    if id in (".", ".."):
+        raise ValueError(f"the id is {id!r}, which no address can hold; choose another")
     found = _CONTROL.search(id)
     if found:
         raise ValueError(f"the id holds the control character {found.group()!r}; use printable ones")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -28,8 +29,12 @@ list_ = list
 _INFO_S, _READY_S, _READERS, _LARGE_TOGETHER = 2.0, 3.0, 4, 2
 _PIXELS_TOGETHER = 24_000_000
 """Decoded images that are held at one time, as large as those of one query at most."""
-_MOST_SUGGESTIONS_WAITING = 64
-_FAR_DOWN = 1_000
+_TIMES_PIXELS = 4
+"""Of the largest image allowed: so much may the files of one request decode to together."""
+_MOST_WAITING = 64
+"""Requests that may wait for the thread of suggestions, and for that of what may take long."""
+_FAR_DOWN, _LONG = 1_000, 1_000
+"""Results passed over and characters typed from which on a query is slow."""
 
 
 class SearchBackend(Protocol):
@@ -98,9 +103,9 @@ class SearchBackend(Protocol):
 class SearchService:
     """A searcher that may be asked from an event loop.
 
-    Texts are quick, images and queries with a condition or far down a list are slow, so each have a thread: neither a
-    large image nor a laborious condition holds up those who type. Suggestions have one too, for they are worth nothing
-    late. Writes share the thread of the images.
+    Texts are quick; images are slow, and so are queries with a condition, far down a list or of a long text. Each have
+    a thread: neither a large image nor a laborious condition holds up those who type. Suggestions have one too, for
+    they are worth nothing late. Writes share the thread of the images. Whoever comes while too many wait is told so.
 
     Attributes:
         teaching: what can be taught to the index.
@@ -119,7 +124,7 @@ class SearchService:
         self._backing_up = asyncio.Lock()
         self._away: dict[ThreadPoolExecutor, tuple[float, str]] = {}
         self._large = asyncio.Semaphore(_LARGE_TOGETHER)
-        self._suggestions_waiting = 0
+        self._waiting: Counter[ThreadPoolExecutor] = Counter()
         lane = partial(
             Batcher[Query, Answer],
             self._answer,
@@ -135,7 +140,8 @@ class SearchService:
         """The answer to a query, found together with those of others."""
         if any(isinstance(part.value, bytes) for part in query.parts):
             return await self._image_lane.ask(query)
-        slow = query.where is not None or query.offset > _FAR_DOWN or query.sort != "score"
+        typed = sum(len(part.value) for part in query.parts if isinstance(part.value, str))
+        slow = query.where is not None or query.offset > _FAR_DOWN or query.sort != "score" or typed > _LONG
         return await (self._slow_lane if slow else self._word_lane).ask(query)
 
     async def facets(self, query: Query, keys: Sequence[str]) -> tuple[dict[str, dict[str, int]], int]:
@@ -149,18 +155,8 @@ class SearchService:
         return await self._in(self._images if files else self._slow, counted)
 
     async def suggest(self, prefix: str, limit: int) -> list[str]:
-        """Completions of what was typed; a request is refused while too many wait.
-
-        Raises:
-            Problem: 503, if too many wait already.
-        """
-        if self._suggestions_waiting >= _MOST_SUGGESTIONS_WAITING:
-            raise busy()
-        self._suggestions_waiting += 1
-        try:
-            return await self._in(self._suggesting, partial(self._searcher.suggest, prefix, limit))
-        finally:
-            self._suggestions_waiting -= 1
+        """Completions of what was typed."""
+        return await self._in(self._suggesting, partial(self._searcher.suggest, prefix, limit))
 
     async def read(self, look: Callable[[SearchBackend], T], *, slow: bool = False) -> T:
         """Anything else that only reads; what may take long has a thread apart from the rest."""
@@ -254,7 +250,10 @@ class SearchService:
 
     def _check_files(self, values: Sequence[tuple[str, object]]) -> int:
         """Refuse files that are too large; returns how many pixels or samples the others will be decoded to."""
-        return sum(check_file(kind, value, self._settings) for kind, value in values if isinstance(value, bytes))
+        total = sum(check_file(kind, value, self._settings) for kind, value in values if isinstance(value, bytes))
+        if total > _TIMES_PIXELS * self._settings.max_pixels:
+            raise Problem(413, "too_large", f"the files decode to {total:,} values together; send fewer at a time.")
+        return total
 
     def _forget_info(self) -> None:
         self._info = None
@@ -265,6 +264,9 @@ class SearchService:
         self._metrics.written.labels(change).inc(count)
 
     async def _in(self, executor: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+        few = executor in (self._slow, self._suggesting)
+        if self._waiting[executor] >= (_MOST_WAITING if few else self._settings.max_waiting):
+            raise busy()
         asked = time.monotonic()
 
         def tried() -> T:
@@ -278,7 +280,11 @@ class SearchService:
                 self._away[executor] = time.monotonic(), str(error)
                 raise
 
-        return await asyncio.get_running_loop().run_in_executor(executor, tried)
+        self._waiting[executor] += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(executor, tried)
+        finally:
+            self._waiting[executor] -= 1
 
 
 def _within(costs: dict[int, int], most: int) -> list[list[int]]:

@@ -1,11 +1,10 @@
 """Teaching behind the server: answers and models of the index, asked from an event loop."""
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
 from typing import TypeVar
 
@@ -13,13 +12,15 @@ from diptych._core.errors import BackendUnavailableError, ConfigError, DataError
 from diptych.search import Answer, Hit, Query, QueryPart, Searcher
 from diptych.search.index_folder import Description
 from diptych.serving import ServingSettings
-from diptych.serving.errors import Problem
+from diptych.serving.errors import Problem, busy
 from diptych.teach import JobState, LearnJob, ModelRecord, Models, Teacher, UnknownItemError, UnknownModelError
 from diptych.teach.learning import check_taught, dataset_of
 
 T = TypeVar("T")
 _MOST_OPEN = 2
 """Earlier indexes that are open at one time, to compare with."""
+_MOST_WAITING = 64
+"""Requests that may wait for one thread."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class TeachService:
         self._job = None if self._searcher is None else LearnJob(self._searcher.generations.folder)
         self._earlier: OrderedDict[str, Searcher] = OrderedDict()
         self._opening = Lock()
+        self._waiting: Counter[ThreadPoolExecutor] = Counter()
 
     async def ask(self, look: Callable[[Teacher], T]) -> T:
         """What the teacher says, told as problems where an item is unknown.
@@ -196,12 +198,16 @@ class TeachService:
             while self._earlier:
                 self._earlier.popitem()[1].close()
 
-    @staticmethod
-    async def _in(executor: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    async def _in(self, executor: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+        if self._waiting[executor] >= _MOST_WAITING:
+            raise busy()
+        self._waiting[executor] += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(executor, partial(call))
+            return await asyncio.get_running_loop().run_in_executor(executor, call)
         except UnknownItemError as error:
             raise Problem(404, "not_found", str(error)) from None
+        finally:
+            self._waiting[executor] -= 1
 
 
 def _found(searcher: Searcher, queries: Sequence[Query]) -> list[Sequence[Hit]]:

@@ -23,7 +23,7 @@ from diptych.search.index_folder import folder_beside
 from diptych.teach.models import Models
 
 State = Literal["idle", "running", "done", "failed", "cancelled"]
-_FILE, _LOCK = "learn.json", "job.lock"
+_FILE, _LOCK, _STARTING = "learn.json", "job.lock", "starting.lock"
 _PROGRAM = "from diptych.teach.job import main; main()"
 _NICENESS = 10
 _START_S, _END_S, _POLL_S = 60.0, 20.0, 0.05
@@ -89,8 +89,12 @@ class LearnJob:
         Raises:
             BackendUnavailableError: when it runs already, or does not begin.
         """
-        if self._models.is_changing():
-            raise BackendUnavailableError("a model is being learned or put back; wait for it to end, or cancel it.")
+        with file_lock(self._file.with_name(_STARTING), timeout_s=_START_S) as mine:
+            if not mine or self._is_running() or self._models.is_changing():
+                raise BackendUnavailableError("a model is being learned or put back; wait for it to end, or cancel it.")
+            return self._start(dataset, method)
+
+    def _start(self, dataset: str | None, method: str) -> JobState:
         write_json(self._file, asdict(JobState("running", "starting", started=_now())))
         command = [sys.executable, "-c", _PROGRAM, str(self._index.resolve()), method, dataset or ""]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -122,8 +126,12 @@ class LearnJob:
     def _has_died(self, found: JobState) -> bool:
         if found.pid is None:
             return found.started is not None and _seconds_since(found.started) > _START_S
+        return not self._is_running() and self._read().state == "running"
+
+    def _is_running(self) -> bool:
+        """Whether a process that learns lives: it holds a lock for as long."""
         with file_lock(self._file.with_name(_LOCK), timeout_s=0) as free:
-            return free and self._read().state == "running"
+            return not free
 
     def _read(self) -> JobState:
         with suppress(DiptychError, TypeError):

@@ -1,5 +1,6 @@
 """The page, a handful of files that are read once and served from memory, and what it shows of the whole index."""
 
+import asyncio
 import gzip
 import hashlib
 from collections import Counter
@@ -88,7 +89,7 @@ async def projection(request: Request) -> Response:
         raise Problem(404, "no_projection", "this index was made without a projection.")
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(kept[1], media_type="application/json", headers={"Content-Encoding": "gzip"})
-    return Response(gzip.decompress(kept[1]), media_type="application/json")
+    return Response(await asyncio.to_thread(gzip.decompress, kept[1]), media_type="application/json")
 
 
 @router.get(
@@ -117,7 +118,7 @@ async def item_map(request: Request) -> Response:
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(kept[1], media_type=_BYTES, headers=headers | {"Content-Encoding": "gzip"})
-    return Response(gzip.decompress(kept[1]), media_type=_BYTES, headers=headers)
+    return Response(await asyncio.to_thread(gzip.decompress, kept[1]), media_type=_BYTES, headers=headers)
 
 
 def _packed_map(searcher: SearchBackend) -> bytes | None:
