@@ -10,7 +10,7 @@ import pytest
 from diptych._core import files
 from diptych._core.errors import BackendUnavailableError, DataError
 from diptych.data import Dataset
-from diptych.index.registry import EngineLocation
+from diptych.index import EngineLocation
 from diptych.methods import create, save_model
 from diptych.search import NewItem, QueryPart, Searcher, build_index, generation, handover, index_folder
 from search.gallery import png

@@ -9,8 +9,7 @@ import pytest
 
 from diptych._core.errors import ConfigError
 from diptych.data import Dataset
-from diptych.index import local, registry
-from diptych.index.registry import URL_VARIABLE, EngineLocation
+from diptych.index import URL_VARIABLE, EngineLocation, local, registry
 from diptych.search import QueryPart, Searcher, build_index
 
 

@@ -112,7 +112,7 @@ def serve(
 
     Pass keys in the environment rather than as options, which other users of the machine can see.
     """
-    from diptych.index.registry import URL_VARIABLE
+    from diptych.index import URL_VARIABLE
     from diptych.up.folder import shown_address
 
     try:

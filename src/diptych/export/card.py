@@ -10,7 +10,7 @@ from diptych.experiments import evaluate_model, model_block
 from diptych.experiments.score_blocks import plain_json
 from diptych.export.card_page import limits
 from diptych.export.pipeline_export import OF_THE_MACHINE, without_folders
-from diptych.index.registry import EngineLocation
+from diptych.index import EngineLocation
 from diptych.methods import Method, entry, load_model, model_fingerprint, names
 from diptych.methods.exported import DOCUMENT, ExportedModel
 from diptych.search.entries import describe_dataset

@@ -24,9 +24,8 @@ from diptych._core.files import (
     refuse_existing,
     temporary_folder,
 )
-from diptych.index import Index
-from diptych.index.registry import EngineLocation
-from diptych.index.registry import restore_index as restore_engine
+from diptych.index import EngineLocation, Index
+from diptych.index import restore_index as restore_engine
 from diptych.methods.model_folder import model_problems
 from diptych.search.entries import FILE as KEYS_FILE
 from diptych.search.index_folder import (

@@ -17,8 +17,7 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.processes import Executor
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
-from diptych.index import EmbedderId, Identity, Index
-from diptych.index.registry import EngineLocation
+from diptych.index import EmbedderId, EngineLocation, Identity, Index
 from diptych.media import KINDS
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.binary_codes import learn_codes

@@ -18,9 +18,8 @@ from diptych._core.errors import ConfigError, DiptychError
 from diptych._core.files import read_json, write_json
 from diptych.data import SPLITS, Dataset, Partition
 from diptych.features import clean_text
-from diptych.index import Condition, Index, parse
+from diptych.index import Condition, EngineLocation, Index, parse
 from diptych.index.filters import COLUMNS, And, Comparison, In, Key, Like, Missing, Not, Or
-from diptych.index.registry import EngineLocation
 from diptych.media import KINDS, media_column
 from diptych.search.index_folder import Description
 

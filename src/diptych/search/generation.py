@@ -10,8 +10,7 @@ from typing import Any
 
 from diptych._core.errors import DiptychError
 from diptych._core.files import interpreting
-from diptych.index import EmbedderId
-from diptych.index.registry import EngineLocation
+from diptych.index import EmbedderId, EngineLocation
 from diptych.media import content_type
 from diptych.methods import load_model, model_fingerprint
 from diptych.search.answers import Answerer

@@ -16,8 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from diptych._core.errors import BackendUnavailableError, ConfigError, DataError, DiptychError
 from diptych._core.progress import Progress
-from diptych.index import Index, Item
-from diptych.index.registry import EngineLocation
+from diptych.index import EngineLocation, Index, Item
 from diptych.search.entries import RESERVED
 from diptych.search.generation import Generation
 from diptych.search.index_folder import MEDIA_FOLDER, Description, generation_of, write_lock

@@ -19,9 +19,8 @@ from diptych._core.arrays import Booleans, Features, Singles
 from diptych._core.errors import DiptychError
 from diptych._core.files import checked_fields
 from diptych.features import text_encoder_columns
-from diptych.index import EmbedderId, Identity, Index
+from diptych.index import EmbedderId, EngineLocation, Identity, Index
 from diptych.index.items import is_plain
-from diptych.index.registry import EngineLocation
 from diptych.index.terms import idf
 from diptych.index.words import is_spelled, matched_words, plain
 from diptych.methods import Method

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from diptych._core.errors import ConfigError, DataError
-from diptych.index import EmbedderId, Identity, create_index, open_index
+from diptych.index import EmbedderId, Identity, create_index, open_index, restore_index
 from diptych.index.local.binary import CodedVectors, HammingCodes, as_singles, concatenated
 from diptych.index.local.graph import Settings
-from diptych.index.registry import restore_index
 from diptych.methods.binary_codes import learn_codes
 
 DIMENSION = 24
