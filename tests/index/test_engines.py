@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from diptych._core.errors import ConfigError
-from diptych.index import EmbedderId, Identity, create_index, engines, engines_with_words, open_index, registry
+from diptych.index import EmbedderId, Identity, create_index, engines, engines_with_words, open_index
 from diptych.index.local import LocalIndex, create
 from diptych.index.local import open as open_local
 
@@ -26,7 +26,7 @@ def fake(monkeypatch):
             EntryPoint("local", "nothing_of_ours", "diptych.engines"),
         ]
     )
-    monkeypatch.setattr(registry, "entry_points", lambda group: points.select(group=group))
+    monkeypatch.setattr("diptych.index.entry_points", lambda group: points.select(group=group))
     return module
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from diptych._core.errors import ConfigError
 from diptych.data import Dataset
-from diptych.index import URL_VARIABLE, EngineLocation, local, registry
+from diptych.index import URL_VARIABLE, EngineLocation, local
 from diptych.search import QueryPart, Searcher, build_index
 
 
@@ -28,7 +28,7 @@ def server(tmp_path, monkeypatch):
     module.create = lambda name, identity, *, url="": local.create(place_of(name, url), identity)
     module.open = lambda name, *, url="": local.open(place_of(name, url))
     monkeypatch.setitem(sys.modules, "faraway", module)
-    monkeypatch.setitem(registry._ENGINES, "faraway", "faraway")
+    monkeypatch.setitem(sys.modules["diptych.index"]._ENGINES, "faraway", "faraway")
     return f"far://me:secret@host{tmp_path}/server"
 
 
