@@ -171,18 +171,19 @@ export class View {
   }
 
   answer(said) {
-    return this.inTurn(() => this.answerNow(said));
+    return this.inTurn((here) => this.answerNow(said, here));
   }
 
   undo() {
-    return this.inTurn(() => this.undoNow());
+    return this.inTurn((here) => this.undoNow(here));
   }
 
-  /** Answers are taken one after another, however quickly they come. */
+  /** Answers are taken one after another, however quickly they come; each knows where the focus was. */
   inTurn(act) {
+    const here = document.activeElement;
     this.waiting += 1;
     this.list.setAttribute("aria-busy", "true");
-    this.queue = (this.queue ?? Promise.resolve()).then(act).catch((error) => toast(error.message)).then(() => {
+    this.queue = (this.queue ?? Promise.resolve()).then(() => act(here)).catch((error) => toast(error.message)).then(() => {
       this.waiting -= 1;
       if (!this.waiting) this.list.setAttribute("aria-busy", "false");
     });
@@ -190,22 +191,21 @@ export class View {
   }
 
   /** Name what is selected, else the card that has the focus. */
-  async answerNow(said) {
+  async answerNow(said, here) {
     const items = this.chosen.size ? [...this.chosen] : this.cards[this.active] ? [this.cards[this.active].item] : [];
     if (!items.length) return;
     for (const card of this.list.children) if (items.includes(card.dataset.item)) card.classList.add("answered");
     try {
       const { before, status } = await this.api.send("PUT", "/v1/labels", { items, ...said });
       this.done.push({ items, before });
-      await this.after(status);
+      await this.after(status, here);
     } catch (error) {
       toast(error.message);
       this.render();
     }
   }
 
-  async after(status) {
-    const here = document.activeElement;
+  async after(status, here) {
     this.chosen.clear();
     this.active = 0;
     this.update(status);
@@ -215,7 +215,7 @@ export class View {
     if (!moved && !this.input.matches(":focus")) this.focus(this.active); // whoever went elsewhere stays there
   }
 
-  async undoNow() {
+  async undoNow(here) {
     const last = this.done.pop();
     if (!last) return;
     let status = null;
@@ -225,7 +225,7 @@ export class View {
       const was = last.before[place];
       if (was) ({ status } = await this.api.send("PUT", "/v1/labels", { items: [item], answer: was.answer, ...(was.label ? { label: was.label } : {}) }));
     }
-    await this.after(status);
+    await this.after(status, here);
   }
 
   update(status) {
@@ -353,7 +353,7 @@ export class View {
     try {
       const found = await this.api.json("/v1/labels.csv", { method: "PUT", headers: { "Content-Type": "text/csv" }, body: await input.files[0].text() });
       toast([t("teach.imported", { n: found.count }), ...found.problems.slice(0, 2).map((one) => one.message)].join(" · "));
-      await this.after(found.status);
+      await this.after(found.status, document.activeElement);
     } catch (error) {
       toast(error.message);
     }
