@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from diptych.serving import SETTINGS, ServingSettings, create_app
+from diptych.serving.connections import LimitedProtocol
 from diptych.serving.process import _figures_together, server_options
 from serving import fake_searcher
 from serving.asgi_client import bearer
@@ -220,3 +221,21 @@ def test_folders_of_figures_are_swept_up(tmp_path, monkeypatch) -> None:
         with _figures_together(2):
             assert len(list(tmp_path.iterdir())) == 4
     assert {path.name for path in tmp_path.iterdir()} == there
+
+
+def test_answers_are_sent_at_once_whatever_socket_listens(tmp_path, monkeypatch) -> None:
+    """The socket that workers share does not say it is TCP, and then every answer would wait 40 ms."""
+    made = LimitedProtocol.connection_made
+    told: list[tuple[int, int]] = []
+
+    def look(protocol: LimitedProtocol, transport) -> None:
+        made(protocol, transport)
+        opened = transport.get_extra_info("socket")
+        told.append((opened.proto, opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+
+    monkeypatch.setattr(LimitedProtocol, "connection_made", look)
+    with running(create_app(fake_searcher.filled(tmp_path))) as address:
+        assert httpx.get(f"{address}/page/words.js").status_code == 200
+        assert httpx.get(f"{address}/page/nothing.js").json()["error"]["code"] == "not_found"
+        assert httpx.head(f"{address}/").status_code == 200
+    assert told and {proto for proto, _ in told} == {0} and all(at_once for _, at_once in told)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from collections import OrderedDict
 from functools import lru_cache
 from typing import Any
@@ -58,6 +59,17 @@ class _Clients:
 _clients: WeakKeyDictionary[ServerState, _Clients] = WeakKeyDictionary()
 
 
+def _send_at_once(transport: asyncio.Transport) -> None:
+    """Turn off the delay before small packets, which is 40 ms for each request of a connection that is kept.
+
+    asyncio does so itself only where the socket that listens says that it is TCP. The one that several workers share,
+    and one that was handed to the server, does not.
+    """
+    connection = transport.get_extra_info("socket")
+    if connection is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """uvicorn's protocol, with limits on what a client may keep a server waiting for.
 
@@ -75,6 +87,7 @@ class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_made(self, transport: asyncio.Transport) -> None:
         """A client has connected."""
         super().connection_made(transport)
+        _send_at_once(transport)
         self._all = _clients.setdefault(self.server_state, _Clients())
         self._wait_for_headers()
         self._all.make_room(len(self.connections), self._most)

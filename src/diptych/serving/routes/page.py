@@ -12,7 +12,9 @@ import numpy as np
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 
 from diptych.serving.app import errors, service_of, settings_of
 from diptych.serving.errors import Problem
@@ -196,21 +198,22 @@ def page_files() -> dict[str, PageFile]:
 
 
 def add_page(app: FastAPI) -> None:
-    """Serve the page at / and its files under /page/."""
+    """Serve the page at / and its files under /page/.
+
+    A first visit asks for twenty of them at once: their routes are plain ones, and are looked at before all others.
+    """
     known = page_files()
 
-    @app.get("/", include_in_schema=False)
     async def start(request: Request) -> Response:
         return _as_response(known["index.html"], request)
 
-    for name, file in known.items():
-        _add_file(app, name, file)
-
-
-def _add_file(app: FastAPI, name: str, file: PageFile) -> None:
-    @app.get(f"/page/{name}", include_in_schema=False)
     async def serve(request: Request) -> Response:
+        file = known.get(request.path_params["name"])
+        if file is None:
+            raise HTTPException(404)
         return _as_response(file, request)
+
+    app.router.routes[:0] = [Route("/page/{name}", serve), Route("/", start)]
 
 
 def _as_response(file: PageFile, request: Request) -> Response:
