@@ -182,9 +182,7 @@ class _Pathway:
         return (total if joint is None else total + joint @ self.joint.T).sigmoid()
 
 
-def joint_mean_field(
-    weights: Mapping[str, Singles], kinds: Mapping[str, str], known: str, visible: Traced, rounds: int = ROUNDS
-) -> Traced:
+def joint_mean_field(weights: Mapping[str, Singles], kinds: Mapping[str, str], known: str, visible: Traced) -> Traced:
     """The joint layer when one modality is known, as `DeepBoltzmannMachine.mean_field` infers it."""
     paths = {name: _Pathway.of(weights, kind, name) for name, kind in kinds.items()}
     # A missing modality starts from one constant row, which stretches over the batch when the joint layer meets it.
@@ -193,7 +191,7 @@ def joint_mean_field(
     below = {name: path.from_below(seen[name]) for name, path in paths.items()}
     second = {name: path.second(below[name].sigmoid()) for name, path in paths.items()}
     joint = _joint(weights["joint_bias"], paths, second)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         first = {name: path.first(below[name], second[name]) for name, path in paths.items()}
         joint = _joint(weights["joint_bias"], paths, second)
         second = {name: path.second(first[name], joint) for name, path in paths.items()}

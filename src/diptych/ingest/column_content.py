@@ -18,6 +18,8 @@ SAMPLE = 200
 """So many cells, evenly over the column, are looked at closely."""
 
 _LONGEST_LIST = 100_000
+_SHOWN = 60
+"""Characters of a cell in messages."""
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://\S+", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:[ ,.']\d{3})+|\d+)?(?:[.,]\d+)?(?:[eE][-+]?\d+)?")
 _AMOUNT = re.compile(r"^\s*(?:[$€£¥₹₽₩]|[A-Z]{3}|Rs\.?)?\s*[-+]?[\d.,' ]*\d\s*(?:[$€£¥₹₽₩%]|[A-Za-z]{1,3})?\s*$")
@@ -183,10 +185,10 @@ def describe_column(name: str, cells: Sequence[Any]) -> ColumnContent:
     )
 
 
-def shortened(cell: Any, most: int = 60) -> str:  # noqa: ANN401
+def shortened(cell: Any) -> str:  # noqa: ANN401
     """A cell on one line, cleaned, and cut where it is long."""
-    text = " ".join(clean_text(" | ".join(map(str, values_of(cell)))[: 40 * most]).split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+    text = " ".join(clean_text(" | ".join(map(str, values_of(cell)))[: 40 * _SHOWN]).split())
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def sample_evenly(items: Sequence[Any], most: int) -> list[Any]:

@@ -92,14 +92,13 @@ def gather_items(
     return gathered
 
 
-def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\n") -> list[Item]:
+def caption_items(items: Iterable[Item], captions: Captions) -> list[Item]:
     """Turn items with several captions into items with one text at most.
 
     Args:
         items: as gathered.
-        captions: "join" makes one text of them, "first" drops the others, "each" makes an item of each, the first of
-            which has the files; all are of one document.
-        separator: what stands between joined captions.
+        captions: "join" makes one text of them, a line each; "first" drops the others; "each" makes an item of each,
+            the first of which has the files, and all are of one document.
     """
     result: list[Item] = []
     for item in items:
@@ -110,7 +109,7 @@ def caption_items(items: Iterable[Item], captions: Captions, separator: str = "\
         elif captions == "first":
             result.append(replace(item, texts=item.texts[:1]))
         else:
-            result.append(replace(item, texts=(separator.join(item.texts),) if item.texts else ()))
+            result.append(replace(item, texts=("\n".join(item.texts),) if item.texts else ()))
     return result
 
 
