@@ -79,7 +79,9 @@ def test_a_model_with_codes_of_its_own_gives_them_to_its_index(fields, dataset, 
 
 
 def test_an_engine_without_codes_says_so(fields, dataset, tmp_path) -> None:
-    with pytest.raises(ConfigError, match="the engine milvus searches no binary codes; choose the engine local"):
+    with pytest.raises(
+        ConfigError, match="milvus searches no binary codes; choose one of local, pgvector, or --bits 0"
+    ):
         build_index(fields / "model", dataset, tmp_path / "i", engine="milvus", bits=64)
 
 

@@ -2,8 +2,9 @@
 
 An engine is imported when it is first asked for. An installed package adds one by an entry point of the group
 `diptych.engines`: its name, and a module with `create(place, identity, **options)` and `open(place, **options)`. One
-that can be searched by words says so by `WORDS = True`; its `create` then takes the option `words`. One whose
-`Index.backup` writes files has `restore(file, place)`.
+that can be searched by words says so by `WORDS = True`; its `create` then takes the option `words`. One that searches
+binary codes says `CODES = True`; its `create` then takes `bits` and `codes`. One whose `Index.backup` writes files has
+`restore(file, place)`.
 """
 
 import os
@@ -33,6 +34,7 @@ __all__ = [
     "ItemLimits",
     "create_index",
     "engines",
+    "engines_with_codes",
     "engines_with_words",
     "open_index",
     "parse",
@@ -44,8 +46,8 @@ _ENGINES = {
     "milvus": "diptych.index.milvus",
     "pgvector": "diptych.index.pgvector",
 }
-_WITH_WORDS = ("local", "pgvector")
-"""The built-in engines whose `create` takes `words`."""
+_WITH_WORDS = _WITH_CODES = ("local", "pgvector")
+"""The built-in engines whose `create` takes `words`, and `bits` and `codes`."""
 
 
 def engines() -> list[str]:
@@ -55,8 +57,17 @@ def engines() -> list[str]:
 
 def engines_with_words() -> tuple[str, ...]:
     """Return the names of the engines whose indexes can also be searched by words."""
-    others = (name for name in engines() if name not in _ENGINES and getattr(_module(name), "WORDS", False))
-    return (*_WITH_WORDS, *others)
+    return (*_WITH_WORDS, *_others("WORDS"))
+
+
+def engines_with_codes() -> tuple[str, ...]:
+    """Return the names of the engines that search binary codes."""
+    return (*_WITH_CODES, *_others("CODES"))
+
+
+def _others(saying: str) -> list[str]:
+    """The engines of installed packages that say so of themselves."""
+    return [name for name in engines() if name not in _ENGINES and getattr(_module(name), saying, False)]
 
 
 def create_index(

@@ -1,4 +1,4 @@
-"""What the engines that speak to a server share: names, the stored head, and the order of results.
+"""What the engines that speak to a server share: names, the stored head, the order of results, binary codes.
 
 A server's graph proposes candidates by rounded scores and in any order where scores are equal. Asking for some more
 than wanted, until the last one is clearly worse than the last one wanted, makes the order ours.
@@ -7,7 +7,8 @@ than wanted, until the last one is clearly worse than the last one wanted, makes
 import hashlib
 import json
 import re
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from diptych._core.errors import ConfigError, DataError
 from diptych.index.filters import And, Comparison, Condition, Key
 from diptych.index.identity import EngineSettings, Identity
 from diptych.index.items import Hits, Metadata
+from diptych.methods.binary_codes import BinaryCodes
 
 PREFIX = "diptych_"
 _PLAIN = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -165,3 +167,49 @@ def page(candidates: Candidates, scores: Singles, k: int, offset: int, with_meta
         tuple(candidates.modalities[part]),
         tuple(candidates.metadata[part]) if with_metadata else None,
     )
+
+
+_PARTS = ("centre", "rotation", "decoder")
+
+
+def check_codes(codes: BinaryCodes | None, bits: int, identity: Identity) -> None:
+    """Refuse codes that an index cannot have, or that are missing.
+
+    Raises:
+        ConfigError: saying what to give.
+    """
+    if bits and codes is None:
+        raise ConfigError(
+            "an index with bits on a server must be told how vectors become codes; give codes=learn_codes(…), or "
+            "build it with `diptych index --bits`."
+        )
+    if codes is not None and (codes.bits != bits or len(codes.centre) != identity.dimension):
+        raise ConfigError(
+            f"the codes given have {codes.bits} bits of {len(codes.centre)} columns, and the index has {bits} bits of "
+            f"{identity.dimension}; give codes of its own vectors."
+        )
+
+
+def codes_to_rows(codes: BinaryCodes) -> list[tuple[str, int, bytes, int]]:
+    """How vectors become codes, as rows of a table: what, its columns, its numbers and their checksum."""
+    tables = {part: np.ascontiguousarray(np.atleast_2d(getattr(codes, part)), dtype="<f4") for part in _PARTS}
+    return [(part, rows.shape[1], rows.tobytes(), zlib.crc32(rows.tobytes())) for part, rows in tables.items()]
+
+
+def codes_from_rows(rows: Sequence[tuple[str, int, bytes, int]], bits: int, name: str) -> BinaryCodes:
+    """Read what `codes_to_rows` wrote.
+
+    Raises:
+        DataError: when it is not there as it was written.
+    """
+    parts = {
+        part: np.frombuffer(numbers, "<f4").reshape(-1, columns)
+        for part, columns, numbers, checksum in rows
+        if zlib.crc32(numbers) == checksum
+    }
+    if set(parts) != set(_PARTS) or parts["rotation"].shape[1] != bits:
+        raise DataError(
+            f"how the vectors of {name} become codes is not as it was written;"
+            " run `diptych index MODEL DATASET --out INDEX` to build the index again."
+        )
+    return BinaryCodes(parts["centre"][0], parts["rotation"], parts["decoder"])

@@ -17,7 +17,7 @@ from diptych._core.errors import ConfigError, DataError
 from diptych._core.processes import Executor
 from diptych._core.progress import Progress, silent
 from diptych.data import Dataset, Partition
-from diptych.index import EmbedderId, EngineLocation, Identity, Index
+from diptych.index import EmbedderId, EngineLocation, Identity, Index, engines_with_codes
 from diptych.media import KINDS
 from diptych.methods import Method, load_model, model_fingerprint
 from diptych.methods.binary_codes import learn_codes
@@ -119,8 +119,9 @@ def build_index(
     check_indexable(model, dataset)
     spaces = IndexSpaces.of(model, dataset, purpose)
     bits = model.bits if bits is None else bits
-    if bits and engine != "local":
-        raise ConfigError(f"the engine {engine} searches no binary codes; choose the engine local, or --bits 0.")
+    if bits and engine not in engines_with_codes():
+        able = ", ".join(engines_with_codes())
+        raise ConfigError(f"the engine {engine} searches no binary codes; choose one of {able}, or --bits 0.")
     embedder = EmbedderId(model_fingerprint(model_folder), model.record_.get("pipeline") or "")
     inputs = {
         "model": embedder.model,

@@ -1,6 +1,7 @@
 """The engine that stores an index in PostgreSQL: a table, its transactions, and pgvector's graph.
 
-The nearest rows come through the graph, and exactly where the graph gives too few.
+The nearest rows come through the graph, and exactly where the graph gives too few. In an index with binary codes the
+graph is one of codes: the rows of the nearest codes are put in the order of their vectors.
 """
 
 from collections.abc import Sequence
@@ -19,13 +20,16 @@ from diptych.index.identity import Identity
 from diptych.index.items import Batch, Hits, Item
 from diptych.index.pgvector import table
 from diptych.index.pgvector.connections import Connections, as_array, psycopg
-from diptych.index.pgvector.table import Settings, insert, remove
+from diptych.index.pgvector.table import Settings, as_bits, insert, read_codes, remove
 from diptych.index.pgvector.words import Vocabulary, WordSearch
-from diptych.index.remote import Candidates, narrowed, page, settled, stored_name
+from diptych.index.remote import Candidates, check_codes, narrowed, page, settled, stored_name
 from diptych.index.terms import WordStatistics
+from diptych.methods.binary_codes import BinaryCodes
 
 _MOST_CANDIDATES = 1_000
 """The largest hnsw.ef_search; beyond it the graph is walked further by iterative scan."""
+_TIMES = 8
+"""So many codes for every result, at least."""
 _SETTINGS = (
     "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true),"
     " set_config('enable_indexscan', %s, true)"
@@ -35,30 +39,48 @@ _SETTINGS = (
 class Search:
     """One search of some queries inside one transaction, so that all see the same items."""
 
-    def __init__(self, connection: Any, table: Any, condition: Condition | None, with_metadata: bool) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        connection: Any,  # noqa: ANN401 - see connections.py
+        table: Any,  # noqa: ANN401
+        condition: Condition | None,
+        with_metadata: bool,
+        settings: Settings,
+        codes: BinaryCodes | None,
+    ) -> None:
         self._connection, self._with_metadata = connection, with_metadata
+        self._settings, self._codes = settings, codes
         self._condition, self._parameters = to_postgresql(condition) if condition else ("true", [])
         columns = "id, modality, vector, metadata" if with_metadata else "id, modality, vector"
-        statement = f"SELECT {columns} FROM {{}} WHERE {_for_format(self._condition)} ORDER BY vector <#> %s LIMIT %s"
-        self._statement = psycopg().sql.SQL(statement).format(table)
+        where, by_vector = f"FROM {{}} WHERE {_for_format(self._condition)}", "ORDER BY vector <#> %s LIMIT %s"
+        near = f"SELECT {columns} {where} ORDER BY code <~> %s LIMIT %s"
+        sql = psycopg().sql
+        self._by_vector = sql.SQL(f"SELECT {columns} {where} {by_vector}").format(table)
+        self._by_code = sql.SQL(f"SELECT {columns} FROM ({near}) AS near {by_vector}").format(table)
 
-    def nearest(self, queries: Singles, k: int, offset: int, ef_search: int, exact: bool) -> list[Hits]:
+    def nearest(self, queries: Singles, k: int, offset: int, exact: bool) -> list[Hits]:
         """One answer a query; `exact` passes the graph by."""
         demanded = exact
         found = []
-        for query in queries:
+        bits = [None] * len(queries) if self._codes is None else as_bits(self._codes, queries)
+        for query, code in zip(queries, bits, strict=True):
 
-            def fetch(limit: int, exact: bool, query: Singles = query) -> Candidates:
-                return self._fetch(query, limit, exact or demanded, min(max(ef_search, limit), _MOST_CANDIDATES))
+            def fetch(limit: int, exact: bool, query: Singles = query, code: object = code) -> Candidates:
+                return self._fetch(query, code, limit, exact or demanded)
 
             ordered, scores = settled(query, k + offset, fetch)
             found.append(page(ordered, scores, k, offset, self._with_metadata))
         return found
 
-    def _fetch(self, query: Singles, limit: int, exact: bool, ef_search: int) -> Candidates:
+    def _fetch(self, query: Singles, code: object, limit: int, exact: bool) -> Candidates:
+        statement, parameters, near = self._by_vector, [query, limit], limit
+        if code is not None and not exact:
+            near = max(self._settings.shortlist, _TIMES * limit)
+            statement, parameters = self._by_code, [code, near, query, limit]
+        kept = min(max(self._settings.ef_search, near), _MOST_CANDIDATES)
         # Without index scans the rows are compared one by one; conditions may still use theirs, which are bitmaps.
-        self._connection.execute(_SETTINGS, [str(ef_search), "off" if exact else "on"])
-        rows = self._connection.execute(self._statement, [*self._parameters, query, limit]).fetchall()
+        self._connection.execute(_SETTINGS, [str(kept), "off" if exact else "on"])
+        rows = self._connection.execute(statement, [*self._parameters, *parameters]).fetchall()
         return Candidates(
             [row[0] for row in rows],
             [row[1] for row in rows],
@@ -73,19 +95,28 @@ def _for_format(condition: str) -> str:
     return condition.replace("{", "{{").replace("}", "}}")
 
 
-def create(place: Path | str, identity: Identity, *, url: str = "", **options: Any) -> "PgvectorIndex":  # noqa: ANN401
+def create(
+    place: Path | str,
+    identity: Identity,
+    *,
+    url: str = "",
+    codes: BinaryCodes | None = None,
+    **options: Any,  # noqa: ANN401
+) -> "PgvectorIndex":
     """Make the table of an empty index and open it.
 
     Args:
         place: the name of the index.
         identity: what makes the vectors, how long they are, how they are compared.
         url: the address of the database, postgresql://USER:PASSWORD@HOST:PORT/DATABASE.
+        codes: how vectors become binary codes, with the option `bits`.
         **options: those of `Settings`.
     """
     settings = Settings.from_options(options, engine="the engine pgvector", besides=("url",))
+    check_codes(codes, settings.bits, identity)
     name = stored_name(place)
     with closing(Connections(_checked(url))) as connections, connections.transaction(limited=False) as connection:
-        table.make_table(connection, name, identity, settings)
+        table.make_table(connection, name, identity, settings, codes)
     return PgvectorIndex(place, url)
 
 
@@ -113,6 +144,8 @@ class PgvectorIndex(Index):
         try:
             with self._connections.borrowed() as connection:
                 self._identity, self._settings = table.read_head(connection, self._name, self._connections.shown)
+                bits = self._settings.bits
+                self._codes = read_codes(connection, self._name, bits) if bits else None
             self._vocabulary = Vocabulary(self._name) if self._settings.words else None
         except BaseException:
             self.close()
@@ -140,7 +173,7 @@ class PgvectorIndex(Index):
         """Copy the table to one of its own in the same database; `target` is the name of the new index."""
         name = stored_name(target)
         with self._connections.transaction(repeatable=True, limited=False) as connection:
-            table.make_table(connection, name, self._identity, self._settings)
+            table.make_table(connection, name, self._identity, self._settings, self._codes)
             sql = psycopg().sql
             connection.execute(sql.SQL("INSERT INTO {} SELECT * FROM {}").format(sql.Identifier(name), self._table))
             if self._vocabulary is not None:
@@ -159,11 +192,14 @@ class PgvectorIndex(Index):
 
     def _add(self, batch: Batch) -> int:
         with self._connections.transaction(limited=False) as connection:
-            return insert(connection, self._table, batch, replace=False, vocabulary=self._vocabulary)
+            return self._insert(connection, batch, replace=False)
 
     def _update(self, batch: Batch) -> int:
         with self._connections.transaction(limited=False) as connection:
-            return insert(connection, self._table, batch, replace=True, vocabulary=self._vocabulary)
+            return self._insert(connection, batch, replace=True)
+
+    def _insert(self, connection: Any, batch: Batch, *, replace: bool) -> int:  # noqa: ANN401 - see connections.py
+        return insert(connection, self._table, batch, replace=replace, vocabulary=self._vocabulary, codes=self._codes)
 
     def _delete(self, ids: list[str]) -> int:
         with self._connections.transaction(limited=False) as connection:
@@ -193,8 +229,9 @@ class PgvectorIndex(Index):
         exact: bool,
     ) -> list[Hits]:
         with self._connections.transaction(repeatable=True) as connection:
-            search = Search(connection, self._table, narrowed(condition, modality), with_metadata)
-            return search.nearest(queries, k, offset, self._settings.ef_search, exact)
+            asked = narrowed(condition, modality)
+            search = Search(connection, self._table, asked, with_metadata, self._settings, self._codes)
+            return search.nearest(queries, k, offset, exact)
 
     def _search_words(
         self,

@@ -6,25 +6,29 @@ then on.
 
 An index with words has two more columns: `words` holds the terms of our own tokeniser, so that every language and part
 number is found as in the other engines, and `length` how many words there are. Both are null for an item without words.
-Beside it stands the table of `words.py`.
+Beside it stands the table of `words.py`. An index with binary codes has the column `code` of the type bit(n),
+and its graph is one of codes; how vectors become codes stands in a table of its own beside it.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from diptych._core.errors import ConfigError, DataError
+from diptych._core.arrays import Singles
+from diptych._core.errors import ConfigError, DataError, optional_package
 from diptych.index.contract import already_there
 from diptych.index.identity import EngineSettings, Identity
 from diptych.index.items import Batch
 from diptych.index.pgvector.connections import psycopg
 from diptych.index.pgvector.words import Vocabulary, make_vocabulary
-from diptych.index.remote import parse_head, write_head
+from diptych.index.remote import codes_from_rows, codes_to_rows, parse_head, write_head
 from diptych.index.terms import EntryWords
+from diptych.methods.binary_codes import BinaryCodes, check_bits
 
 WIDEST = 16_000
 """Numbers in a vector that pgvector stores."""
 WIDEST_GRAPH = 2_000
 """Numbers in a vector that its graph takes; longer ones are compared one by one."""
+MOST_CANDIDATES = 100_000
 
 
 @dataclass(frozen=True)
@@ -36,23 +40,37 @@ class Settings(EngineSettings):
         ef_construction: candidates kept while the graph is built.
         ef_search: candidates kept while it is searched.
         words: whether items can also be found by words.
+        bits: length of the binary codes by which vectors are searched; 0 for none.
+        shortlist: how many of the nearest codes are scored by their vectors.
     """
 
     links: int = 16
     ef_construction: int = 64
     ef_search: int = 64
     words: bool = False
+    bits: int = 0
+    shortlist: int = 1_000
 
     def check(self) -> None:
         """Refuse what pgvector would refuse."""
         if not isinstance(self.words, bool):
             raise ConfigError(f"words is {self.words!r}; it must be true or false.")
-        self.check_between(links=(2, 100), ef_construction=(4, 1000), ef_search=(1, 1000))
+        if self.bits != 0:
+            check_bits(self.bits)
+        self.check_between(
+            links=(2, 100), ef_construction=(4, 1000), ef_search=(1, 1000), shortlist=(1, MOST_CANDIDATES)
+        )
         if self.ef_construction < 2 * self.links:
             raise ConfigError(f"ef_construction is {self.ef_construction}; it must be at least twice links.")
 
 
-def make_table(connection: Any, name: str, identity: Identity, settings: Settings) -> None:  # noqa: ANN401
+def make_table(
+    connection: Any,  # noqa: ANN401 - see connections.py
+    name: str,
+    identity: Identity,
+    settings: Settings,
+    codes: BinaryCodes | None,
+) -> None:
     """Make an empty table; one of this name must not be there."""
     if identity.dimension > WIDEST:
         raise ConfigError(f"dimension is {identity.dimension}; pgvector stores vectors of at most {WIDEST} numbers.")
@@ -62,6 +80,7 @@ def make_table(connection: Any, name: str, identity: Identity, settings: Setting
             sql.SQL(
                 'CREATE TABLE {} (id text COLLATE "C" PRIMARY KEY, modality text COLLATE "C" NOT NULL,'
                 " metadata jsonb NOT NULL, vector vector({}) NOT NULL"
+                + (f", code bit({settings.bits:d}) NOT NULL" if settings.bits else "")
                 + (", words tsvector, length integer)" if settings.words else ")")
             ).format(sql.Identifier(name), sql.Literal(identity.dimension))
         )
@@ -71,6 +90,8 @@ def make_table(connection: Any, name: str, identity: Identity, settings: Setting
     if settings.words:
         indexes.append(("words", "gin (words)"))
         make_vocabulary(connection, name)
+    if codes is not None:
+        write_codes(connection, name, codes)
     for column, kind in indexes:
         connection.execute(
             sql.SQL("CREATE INDEX {} ON {} USING " + kind).format(
@@ -87,14 +108,38 @@ def read_head(connection: Any, name: str, place: str) -> tuple[Identity, Setting
     return parse_head(row[0], Settings, name, f"PostgreSQL at {place}")
 
 
+def write_codes(connection: Any, name: str, codes: BinaryCodes) -> None:  # noqa: ANN401 - see connections.py
+    """Keep how vectors become codes in a table of its own; no stored name has a point."""
+    sql = psycopg().sql
+    table = sql.Identifier(f"{name}.codes")
+    columns = "name text PRIMARY KEY, columns integer NOT NULL, numbers bytea NOT NULL, checksum bigint NOT NULL"
+    connection.execute(sql.SQL(f"CREATE TABLE {{}} ({columns})").format(table))
+    for row in codes_to_rows(codes):
+        connection.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s)").format(table), row)
+
+
+def read_codes(connection: Any, name: str, bits: int) -> BinaryCodes:  # noqa: ANN401 - see connections.py
+    """How vectors become codes."""
+    sql = psycopg().sql
+    found = connection.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(f"{name}.codes"))).fetchall()
+    return codes_from_rows(found, bits, name)
+
+
+def as_bits(codes: BinaryCodes, vectors: Singles) -> list[Any]:
+    """The codes of vectors as PostgreSQL takes them."""
+    bit = optional_package("pgvector", "the engine pgvector", "pgvector").Bit
+    return [bit(row.tobytes()) for row in codes.encode(vectors)]
+
+
 def make_graph(connection: Any, name: str, identity: Identity, settings: Settings) -> None:  # noqa: ANN401
     """Build the graph if it is not there; changes wait meanwhile, searches do not."""
-    if identity.dimension > WIDEST_GRAPH:
+    if identity.dimension > WIDEST_GRAPH and not settings.bits:
         return
     sql = psycopg().sql
+    compared = "code bit_hamming_ops" if settings.bits else "vector vector_ip_ops"
     connection.execute(
         sql.SQL(
-            "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (vector vector_ip_ops) WITH (m = {}, ef_construction = {})"
+            f"CREATE INDEX IF NOT EXISTS {{}} ON {{}} USING hnsw ({compared}) WITH (m = {{}}, ef_construction = {{}})"
         ).format(
             sql.Identifier(_index_name(name, "vector")),
             sql.Identifier(name),
@@ -117,7 +162,14 @@ def _index_name(name: str, column: str) -> str:
 
 _MOST_BYTES = 2**20
 """Of all terms of an item: what a tsvector has numbers for."""
-_COLUMNS = ("modality", "metadata", "vector")
+_TYPES = {
+    "modality": "text",
+    "metadata": "jsonb",
+    "vector": "vector",
+    "code": "bit",
+    "words": "text[]",
+    "length": "int4",
+}
 
 
 def insert(
@@ -127,6 +179,7 @@ def insert(
     *,
     replace: bool,
     vocabulary: Vocabulary | None,
+    codes: BinaryCodes | None,
 ) -> int:
     """Write all items; one that is there already is replaced or refused. Words are written where there is a vocabulary.
 
@@ -134,10 +187,12 @@ def insert(
     the order of the ids, so that two writers cannot wait for each other.
     """
     sql = psycopg().sql
-    columns = _COLUMNS if vocabulary is None else (*_COLUMNS, "words", "length")
+    without = {"words", "length"} if vocabulary is None else set()
+    without |= {"code"} if codes is None else set()
+    columns = tuple(column for column in _TYPES if column not in without)
     if vocabulary is not None:
         vocabulary.take_turns(connection)
-    _fill_incoming(connection, table, batch, columns)
+    _fill_incoming(connection, table, batch, columns, codes)
     if not replace:
         known = connection.execute(
             sql.SQL("SELECT id FROM incoming JOIN {} USING (id) ORDER BY place LIMIT 1").format(table)
@@ -178,7 +233,13 @@ def _stored(connection: Any, table: Any, ids: list[str]) -> list[tuple[int, list
     return [(length, terms) for length, terms in connection.execute(statement.format(table), [ids]).fetchall()]
 
 
-def _fill_incoming(connection: Any, table: Any, batch: Batch, columns: tuple[str, ...]) -> None:  # noqa: ANN401
+def _fill_incoming(
+    connection: Any,  # noqa: ANN401 - see connections.py
+    table: Any,  # noqa: ANN401
+    batch: Batch,
+    columns: tuple[str, ...],
+    codes: BinaryCodes | None,
+) -> None:
     sql = psycopg().sql
     listed = ", ".join(("id", *columns))
     connection.execute(
@@ -188,8 +249,8 @@ def _fill_incoming(connection: Any, table: Any, batch: Batch, columns: tuple[str
         ).format(table)
     )
     wrapped = psycopg().types.json.Jsonb
-    types = ["int8", "text", "text", "jsonb", "vector", "text[]", "int4"][: 2 + len(columns)]
     words = batch.words or [None] * len(batch)
+    bits: list[Any] = [None] * len(batch) if codes is None else as_bits(codes, batch.vectors)
     try:
         if "words" in columns:  # as a list of terms first: there is no binary way in for a tsvector
             connection.execute("ALTER TABLE incoming ALTER words TYPE text[] USING NULL")
@@ -197,13 +258,15 @@ def _fill_incoming(connection: Any, table: Any, batch: Batch, columns: tuple[str
             connection.cursor() as cursor,
             cursor.copy(f"COPY incoming (place, {listed}) FROM STDIN WITH (FORMAT BINARY)") as copy,
         ):
-            copy.set_types(types)
-            for place, (id, modality, vector, known, entry) in enumerate(
-                zip(batch.ids, batch.modalities, batch.vectors, batch.metadata, words, strict=True)
+            copy.set_types(["int8", "text", *(_TYPES[column] for column in columns)])
+            for place, (id, modality, vector, known, code, entry) in enumerate(
+                zip(batch.ids, batch.modalities, batch.vectors, batch.metadata, bits, words, strict=True)
             ):
-                said = (None, None) if entry is None else (_names(id, entry), entry.length)
-                row = (place, id, modality, wrapped(known, dumps=_as_it_is), vector, *said)
-                copy.write_row(row[: len(types)])
+                row: tuple[Any, ...] = (place, id, modality, wrapped(known, dumps=_as_it_is), vector)
+                row += () if codes is None else (code,)
+                if "words" in columns:
+                    row += (None, None) if entry is None else (_names(id, entry), entry.length)
+                copy.write_row(row)
         if "words" in columns:
             connection.execute("ALTER TABLE incoming ALTER words TYPE tsvector USING array_to_tsvector(words)")
     except psycopg().errors.UntranslatableCharacter:
