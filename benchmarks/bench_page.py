@@ -1,6 +1,8 @@
 """The page over 100,000 items: how soon the first result is on screen, what is transferred, how long scripts run.
 
-Like Lighthouse, but against a server of this machine: Chromium opens the page cold for every figure. The items are
+Like Lighthouse, but against a server of this machine: Chromium opens the page cold for every figure, after it has been
+opened twice so that the server and the browser's own process are warm. On a machine that does other work meanwhile,
+`chrt -r 10 python -m benchmarks page` runs the server and the browser before it; the result says so. The items are
 coloured fields with an image and a text each; their vectors are those of a small index with noise. Needs Chromium and
 playwright. DIPTYCH_BENCH_PAGE_ITEMS is how many items, DIPTYCH_BENCH_PAGE_INDEX where their index is kept for the next
 run.
@@ -27,6 +29,7 @@ from diptych.search import build_index
 from diptych.search.browse.projection import Projection, write_projection
 from diptych.search.generation import Generation
 from diptych.search.media_store import StoredFile, content_hash
+from diptych.serving.routes.page import page_files
 
 ITEMS = int(os.environ.get("DIPTYCH_BENCH_PAGE_ITEMS", "100000"))
 COLOURS = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (40, 60, 200), "grey": (128, 128, 128)}
@@ -66,6 +69,18 @@ SCROLL = """async () => {
 }"""
 
 
+MOVE_MAP = """async () => {
+    const frames = [], map = document.querySelector("#map");
+    for (let turn = 0; turn < 30; turn += 1) {
+        const before = performance.now();
+        map.dispatchEvent(new KeyboardEvent("keydown", { key: turn % 2 ? "ArrowLeft" : "ArrowRight" }));
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        frames.push(performance.now() - before);
+    }
+    return frames;
+}"""
+
+
 def run() -> dict[str, Any]:
     """Build the index, open the page again and again, and return the figures."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -78,10 +93,25 @@ def run() -> dict[str, Any]:
         command = [sys.executable, "-m", "diptych.cli", "serve", str(folder / "index"), "--port", str(PORT)]
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            return {"items": ITEMS, **measured(browser, f"http://127.0.0.1:{PORT}")}
+            return {"items": ITEMS, "scheduling": scheduling(), **measured(browser, f"http://127.0.0.1:{PORT}")}
         finally:
             server.terminate()
             server.wait()
+
+
+def scheduling() -> str:
+    """How the processes of this benchmark are scheduled beside others."""
+    kind = os.sched_getscheduler(0) if hasattr(os, "sched_getscheduler") else None
+    return "before other processes" if kind is not None and kind != os.SCHED_OTHER else "as other processes"
+
+
+def page_sizes() -> dict[str, float]:
+    """All files of the page together, whatever a visit loads, in kilobytes: as they are and as they are sent."""
+    files = page_files().values()
+    return {
+        "all_files_kb": sum(len(file.content) for file in files) / 1000,
+        "all_files_gzip_kb": sum(len(file.packed) for file in files) / 1000,
+    }
 
 
 def build(folder: Path) -> None:
@@ -156,11 +186,11 @@ def measured(browser: str, address: str) -> dict[str, Any]:
         chromium = playwright.chromium.launch(
             executable_path=browser, args=["--headless", "--no-sandbox", "--disable-gpu"]
         )
-        visits = [visit(chromium, f"{address}/?q=red+wall") for _ in range(ROUNDS)]
+        visits = [visit(chromium, f"{address}/?q=red+wall") for _ in range(ROUNDS + 2)][2:]
         start = [visit(chromium, f"{address}/") for _ in range(ROUNDS)]
         asked = [question(chromium, address) for _ in range(ROUNDS)]
         frames, cards = scrolled(chromium, f"{address}/")
-        map_ms = mapped(chromium, f"{address}/?view=explore")
+        map_ms, paint_ms = mapped(chromium, f"{address}/?view=explore")
         chromium.close()
     return {
         "first_result_ms": statistics.median(one["first"] for one in visits),
@@ -176,6 +206,8 @@ def measured(browser: str, address: str) -> dict[str, Any]:
         "scroll_frame_95_ms": float(np.quantile(frames, 0.95)),
         "scroll_cards_in_document": cards,
         "map_first_painted_ms": map_ms,
+        "map_frame_ms": paint_ms,
+        **page_sizes(),
     }
 
 
@@ -252,12 +284,13 @@ def scrolled(chromium: Any, address: str) -> tuple[list[float], int]:  # noqa: A
     return frames, cards
 
 
-def mapped(chromium: Any, address: str) -> float:  # noqa: ANN401
-    """Milliseconds until the map of all items is painted."""
+def mapped(chromium: Any, address: str) -> tuple[float, float]:  # noqa: ANN401
+    """Milliseconds until the map of all items is painted, and of the frames while it is moved."""
     context = opened(chromium)
     page = context.new_page()
     page.goto(address)
     page.wait_for_selector("#map[data-names]", timeout=60_000)
     taken = page.evaluate("() => performance.now()")
+    frames = page.evaluate(MOVE_MAP)
     context.close()
-    return float(taken)
+    return float(taken), statistics.median(frames)

@@ -62,6 +62,8 @@ def test_what_has_no_class_is_named_by_its_words_at_each_zoom(tmp_path, open_pag
         names = page.locator("#map").get_attribute("data-names").split("|")
         words = {word for name in names for word in name.split(" · ")}
         assert {"red", "green", "blue", "grey"} & words and not {"in", "the", "light"} & words
+        red, green, blue = page.wait_for_function(SPOT_COLOUR).json_value()
+        assert max(red, green, blue) - min(red, green, blue) < 20  # what has no class is grey
         for zoom, shown in ((0.5, "far"), (1, "far"), (2, "near"), (64, "nearest")):
             assert page.evaluate(NAMES_AT, zoom) == [shown]
 
@@ -99,6 +101,12 @@ def test_a_hundred_thousand_points_are_all_drawn(address, open_page) -> None:
     assert visible == 100_000 and drawn == 600 * 600  # they stand so close that nothing is left between them
 
 
+SPOT_COLOUR = """() => {
+    const map = document.querySelector("#map");
+    const { data } = map.getContext("2d").getImageData(0, 0, map.width, map.height);
+    const at = data.findIndex((value, place) => place % 4 === 3 && value > 0);
+    return at < 0 ? null : [...data.slice(at - 3, at)];
+}"""
 NAMES_AT = """async (zoom) => {
     const { View } = await import("/page/explore.js");
     return Object.assign(Object.create(View.prototype), {

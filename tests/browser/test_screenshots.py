@@ -182,14 +182,16 @@ def test_teach(open_page) -> None:
     with running(create_app(Searcher.open(place, writable=True), ServingSettings(write_key="w"))) as address:
         page = open_page(f"{address}/healthz", **WINDOW)
         page.evaluate("sessionStorage.setItem('diptych-key', 'w')")
+        page.goto(f"{address}/?view=explore")
+        page.wait_for_selector("#map[data-names]")
+        keep(page, "explore-words")
         page.goto(f"{address}/?view=teach")
         page.wait_for_selector(".ask .card")
         truth = json.loads(Path(os.environ["DIPTYCH_SCREENSHOTS_TRUTH"]).read_text(encoding="utf-8"))
         for _ in range(9):
             label = truth[page.locator(".ask .card.active").get_attribute("data-item")]
-            with page.expect_response("**/v1/teach/next*"):
-                page.get_by_label("Type a class").fill(label)
-                page.keyboard.press("Enter")
-            page.wait_for_timeout(300)
+            page.get_by_label("Type a class").fill(label)
+            page.keyboard.press("Enter")
+            page.wait_for_selector(".ask[aria-busy=false]")
         page.evaluate("document.activeElement.blur()")
         keep(page, "teach")

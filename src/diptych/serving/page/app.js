@@ -42,6 +42,7 @@ class App {
     this.shown = null; // the state whose results are on the page
     this.done = true; // whether there are no more of them
     this.listen();
+    this.arrange(this.state);
   }
 
   listen() {
@@ -161,6 +162,19 @@ class App {
   go(state) {
     if (state.view === "teach" && !this.writes()) state = { ...state, view: "search" };
     this.state = state;
+    this.arrange(state);
+    this.box.show(state);
+    if (!this.filters) return;
+    this.filters.show(state);
+    find("#controls").hidden = false;
+    if (state.view !== "teach" && !sameResults(state, this.shown)) this.run();
+    if (state.view !== "search") this.view(state.view).then((view) => this.state.view === state.view && view?.show());
+    if (state.item && !this.viewer.isOpen) this.openById(state.item);
+    else if (!state.item && this.viewer.isOpen) this.viewer.close();
+  }
+
+  /** What a question and its view leave room for: known from the address alone, so that nothing jumps later. */
+  arrange(state) {
     const nothing = asksNothing(state);
     document.title = state.q ? `${state.q} · Diptych` : "Diptych";
     document.body.dataset.view = state.view;
@@ -171,14 +185,6 @@ class App {
     document.body.classList.toggle("start", nothing && state.view === "search");
     find("#examples").hidden = !nothing;
     find("#save-search").hidden = nothing;
-    this.box.show(state);
-    if (!this.filters) return;
-    this.filters.show(state);
-    find("#controls").hidden = false;
-    if (state.view !== "teach" && !sameResults(state, this.shown)) this.run();
-    if (state.view !== "search") this.view(state.view).then((view) => this.state.view === state.view && view?.show());
-    if (state.item && !this.viewer.isOpen) this.openById(state.item);
-    else if (!state.item && this.viewer.isOpen) this.viewer.close();
   }
 
   /** The other views are loaded when they are first looked at. */

@@ -8,7 +8,7 @@ const NONE = { light: "#9a958c", dark: "#77726b" };
 export function colours(names, dark) {
   const base = dark ? DARK : LIGHT;
   const ground = dark ? "#201f1d" : "#ffffff";
-  const found = new Map([[null, dark ? NONE.dark : NONE.light]]);
+  const found = new Map([[null, mixed(dark ? NONE.dark : NONE.light, ground, 1)]]);
   names.forEach((name, place) => {
     const share = ROUNDS[Math.floor(place / base.length) % ROUNDS.length];
     found.set(name, mixed(base[place % base.length], ground, share));
