@@ -3,7 +3,6 @@
 from diptych.evaluation.evaluator import DirectionScores, average_directions, evaluate_direction, mean_average_precision
 from diptych.evaluation.instance import InstanceScores, evaluate_instances
 from diptych.evaluation.measures import (
-    DENOMINATORS,
     Denominator,
     average_precision,
     average_precision_at,
@@ -20,7 +19,6 @@ from diptych.evaluation.measures import (
 )
 from diptych.evaluation.ranking import HitPositions, hit_positions
 from diptych.evaluation.similarity import (
-    NORMALISATIONS,
     SIMILARITIES,
     ColumnStatistics,
     Normalisation,
@@ -38,8 +36,6 @@ from diptych.evaluation.statistics import (
 )
 
 __all__ = [
-    "DENOMINATORS",
-    "NORMALISATIONS",
     "SIMILARITIES",
     "ColumnStatistics",
     "Comparison",

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from diptych.experiments.curve import label_curve
     from diptych.experiments.model_scores import ModelScores, evaluate_model
     from diptych.experiments.probe import Probed, probe_features
-    from diptych.experiments.recipe import Recipe, Run, load_recipe, plan, with_params
-    from diptych.experiments.relevance import RELEVANCES, Relevance
+    from diptych.experiments.recipe import Recipe, Run, load_recipe, plan
+    from diptych.experiments.relevance import Relevance
     from diptych.experiments.report import render_report
     from diptych.experiments.reproduce import STUDIES, Study, reproduce_study
-    from diptych.experiments.score_blocks import model_block, plain_json
+    from diptych.experiments.score_blocks import model_block
 
 __getattr__ = lazy_exports(
     __name__,
@@ -22,16 +22,15 @@ __getattr__ = lazy_exports(
         "curve": ["label_curve"],
         "model_scores": ["ModelScores", "evaluate_model"],
         "probe": ["Probed", "probe_features"],
-        "recipe": ["Recipe", "Run", "load_recipe", "plan", "with_params"],
-        "relevance": ["RELEVANCES", "Relevance"],
+        "recipe": ["Recipe", "Run", "load_recipe", "plan"],
+        "relevance": ["Relevance"],
         "report": ["render_report"],
         "reproduce": ["STUDIES", "Study", "reproduce_study"],
-        "score_blocks": ["model_block", "plain_json"],
+        "score_blocks": ["model_block"],
     },
 )
 
 __all__ = [
-    "RELEVANCES",
     "STUDIES",
     "Callbacks",
     "ModelScores",
@@ -46,10 +45,8 @@ __all__ = [
     "label_curve",
     "load_recipe",
     "model_block",
-    "plain_json",
     "plan",
     "probe_features",
     "render_report",
     "reproduce_study",
-    "with_params",
 ]

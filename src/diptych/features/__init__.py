@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from diptych._core.arrays import ImageArray
     from diptych._core.state import stateful
     from diptych.features.catalogue import DEFAULT_FEATURES
-    from diptych.features.contract import Block, ComposedExtractor, Composition, Extractor, Feature, learns, width
+    from diptych.features.contract import Block, ComposedExtractor, Composition, Extractor, Feature, width
     from diptych.features.pipeline import (
         FittedModality,
         Pipeline,
@@ -42,7 +42,6 @@ __getattr__ = lazy_exports(
             "Composition",
             "Extractor",
             "Feature",
-            "learns",
             "width",
         ],
         "pipeline": [
@@ -89,7 +88,6 @@ __all__ = [
     "fit_scaling",
     "ignored_words",
     "is_whole_word",
-    "learns",
     "load_pipeline",
     "make_feature",
     "media_types",

@@ -6,10 +6,8 @@ Decoding needs the extras "images" and "audio": the readers of kinds are importe
 from diptych.media.formats import (
     START_BYTES,
     THUMBNAIL_TYPE,
-    UNSUPPORTED_SUFFIXES,
     content_problem,
     content_type,
-    conversion_advice,
 )
 from diptych.media.kinds import (
     KINDS,
@@ -40,7 +38,6 @@ __all__ = [
     "KINDS",
     "START_BYTES",
     "THUMBNAIL_TYPE",
-    "UNSUPPORTED_SUFFIXES",
     "FolderSource",
     "MediaError",
     "MediaKind",
@@ -53,7 +50,6 @@ __all__ = [
     "checked_name",
     "content_problem",
     "content_type",
-    "conversion_advice",
     "hash_places",
     "is_media_name",
     "kind_of_content",

@@ -1,6 +1,5 @@
 """Search: from a model and a dataset to an index, and from text and images to the items that match them."""
 
-from diptych.media import THUMBNAIL_TYPE
 from diptych.search.backup import backup_index, restore_backup, verify_index
 from diptych.search.browse.projection import Projection
 from diptych.search.build import Built, build_index
@@ -9,14 +8,12 @@ from diptych.search.hits import Answer, Hit, Why
 from diptych.search.probability.calibration import Calibration
 from diptych.search.probability.calibrator import calibrate
 from diptych.search.probability.reliability import reliability
-from diptych.search.query import MODES, SORTS, Mode, Query, QueryPart, Sort
+from diptych.search.query import MODES, Mode, Query, QueryPart, Sort
 from diptych.search.searcher import Searcher
 from diptych.search.writer import NewItem
 
 __all__ = [
     "MODES",
-    "SORTS",
-    "THUMBNAIL_TYPE",
     "Answer",
     "Built",
     "Calibration",

@@ -18,11 +18,10 @@ from diptych.search import Built, Searcher, build_index
 from diptych.search.index_folder import LABELS_FILE, folder_beside
 from diptych.teach import LabelStore, learn
 from diptych.teach.learning import FEWEST_CLASSES
-from diptych.up.check import Checked, HttpClient, Reply, check_search
-from diptych.up.folder import Manifest, SearchFolder, search_folder, shown_address, source_name
+from diptych.up.check import Checked, HttpClient, check_search
+from diptych.up.folder import Manifest, SearchFolder, search_folder, source_name
 from diptych.up.sync import (
     Changes,
-    IndexWriter,
     Source,
     SourceItem,
     changes_since,
@@ -38,9 +37,7 @@ __all__ = [
     "Checked",
     "Follower",
     "HttpClient",
-    "IndexWriter",
     "Manifest",
-    "Reply",
     "SearchFolder",
     "Source",
     "SourceItem",
@@ -51,7 +48,6 @@ __all__ = [
     "read_source",
     "reason_to_fit_again",
     "search_folder",
-    "shown_address",
     "source_name",
     "sync",
 ]
