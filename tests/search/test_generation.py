@@ -111,6 +111,8 @@ def test_nothing_acknowledged_is_lost_while_it_is_rebuilt(own, own_index, rebuil
                 else:
                     own.add([NewItem(id, "text", "a red wall", {"number": number})], replace=True)
                     truth[id] = number
+            except BackendUnavailableError:
+                pass  # others held the lock for too long on a busy machine: refused, so nothing was acknowledged
             except Exception as error:
                 failures.append(error)
             number += 1
