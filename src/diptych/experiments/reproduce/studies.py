@@ -101,6 +101,7 @@ LINEUP: Final = (
     Row("corr-ae", "Corr-AE (plain)", "variant", deep=True),
     Row("corr-cross-ae", "Corr-AE (cross)", "variant", deep=True),
     Row("sm", "SM", "beyond"),
+    Row("sm-rbf", "SM, RBF kernel", "beyond"),
     Row("two-tower", "two towers", "beyond", deep=True),
     Row("scm", "SCM", "beyond"),
     Row("cca3v", "three-view CCA", "beyond"),
