@@ -140,7 +140,7 @@ def test_learning_shows_before_and_after_and_one_click_goes_back(taught, open_pa
     expect(figure(page, "Expected accuracy")).to_contain_text("%")
     page.get_by_role("button", name="Learn", exact=True).click()
     page.wait_for_selector(".learning progress")
-    expect(page.locator(".learning")).to_contain_text("Learned.", timeout=120_000)
+    expect(page.locator(".learning")).to_contain_text("Learned.", timeout=600_000)  # it gives way to all others
     expect(page.get_by_role("heading", name="red wall")).to_be_visible()
     expect(page.locator(".strip")).to_have_count(2)
     page.get_by_role("button", name="Go back to the model before").click()
