@@ -58,7 +58,9 @@ def read_rows() -> dict[str, Row]:
 def write_rows(rows: dict[str, Row], load: float) -> None:
     """Keep the rows, with how busy the machine was when the first attack began, and write the page."""
     machine = f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    nice = os.nice(0)
     known = {"system": f"{machine} with a load of {load:.1f} by other work when it began"}
+    known["system"] += f", at priority {nice}" if nice else ""
     known |= {"rows": {name: asdict(row) for name, row in rows.items()}}
     RESULTS.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
     PAGE.write_text(page())
