@@ -9,7 +9,9 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +44,7 @@ def run() -> dict[str, object]:
     if not SOURCE.exists():
         return {"skipped": "RSICD is not beside the checkout"}
     with tempfile.TemporaryDirectory() as folder:
-        rows = _dataset(Path(folder) / "rsicd")
+        rows = write_rows(Path(folder) / "rsicd")
         ours = _fit(folder, "cdmlmr", cache=None)
         sizes = ours["sizes"]
         epochs = max(1, round(sizes["steps"] * sizes["batch_size"] / rows))
@@ -69,20 +71,28 @@ def _fit(folder: str, method: str, **params: object) -> dict[str, dict[str, floa
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def _dataset(folder: Path) -> int:
-    """RSICD as rows; returns the number of training pairs."""
-    items = [json.loads(line) for line in (SOURCE / "pairs.jsonl").read_text().splitlines()]
+def read_items() -> list[dict[str, Any]]:
+    """The items of RSICD: image, captions, label and split of each."""
+    return [json.loads(line) for line in (SOURCE / "pairs.jsonl").read_text().splitlines()]
+
+
+def write_rows(folder: Path, kept: Sequence[int] | None = None) -> int:
+    """Write a dataset of RSICD, or of some of its items; returns the number of training pairs."""
+    every = read_items()
+    classes = sorted({item["label"] for item in every})
+    places = list(range(len(every)) if kept is None else kept)
+    items = [every[place] for place in places]
     texts, splits = [" ".join(item["captions"]) for item in items], [item["split"] for item in items]
     words = BagOfWords(WORDS).fit(text for text, split in zip(texts, splits, strict=True) if split == "train")
-    image = np.load(SOURCE / "efficientnet_lite0.npy").astype(np.float32)
+    image = np.load(SOURCE / "efficientnet_lite0.npy")[places].astype(np.float32)
     write_dataset(
         folder,
         Draft(
-            name="rsicd",
+            name=folder.name,
             ids=[item["image"] for item in items],
             splits=splits,
             labels=[item["label"] for item in items],
-            classes=sorted({item["label"] for item in items}),
+            classes=classes,
             modalities={
                 "image": ModalityRows("dense", image),
                 "text": ModalityRows("counts", words(texts)),
