@@ -202,19 +202,18 @@ class DocumentPages:
             columns = [self.lister.by_vector(directions, depth, name, where) for name in self.modalities]
             return list(zip(*columns, strict=True))
 
-        depth = max(map(_first_depth, [wanted] * len(asked), asked))
-        rankings = []
-        for direction, first in zip(asked, listed(asked, depth), strict=True):
+        depth = max(_first_depth(wanted, direction) for direction in asked)
+
+        def ranking(direction: Direction, first: tuple[Listed, ...]) -> Ranking:
             lines = self._lines(direction)
 
-            def lists(
-                deep: int, direction: Direction = direction, first: Sequence[Listed] = first, lines: list[Line] = lines
-            ) -> list[tuple[int, Listed, Line]]:
+            def lists(deep: int) -> list[tuple[int, Listed, Line]]:
                 found = first if deep <= depth else listed([direction], deep)[0]
                 return list(zip(kinds, found, lines, strict=True))
 
-            rankings.append(_deep_enough(lists, wanted, direction))
-        return rankings
+            return _deep_enough(lists, wanted, direction)
+
+        return [ranking(direction, first) for direction, first in zip(asked, listed(asked, depth), strict=True)]
 
     def _lines(self, direction: Direction) -> list[Line]:
         """For each modality, what makes cosines with it comparable with those of the others."""
