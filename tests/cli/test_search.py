@@ -56,6 +56,11 @@ def test_more_like_this_leaves_it_out(diptych, place) -> None:
     assert "image:red-01" not in {hit["id"] for hit in found} and len(found) == 10
 
 
+def test_a_condition_that_no_item_meets_is_named(diptych, place) -> None:
+    ended = diptych("search", place / "index", "-t", "red", "--where", "label = 'pink'")
+    assert ended.status == 0 and "no item meets the condition label = 'pink'." in ended.out
+
+
 def test_nothing_matches_is_said(diptych, place) -> None:
     asked = "search", place / "index", "-t", "red^1", "-t", "green", "-t", "blue", "--min-probability", 1
     ended = diptych(*asked)

@@ -6,7 +6,7 @@ import pytest
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.tables import Row, Table
-from diptych.ingest.columns import Columns, choose_columns
+from diptych.ingest.columns import Columns, choose_columns, typed_columns
 from diptych.ingest.file_finder import FileFinder
 from diptych.media import open_source
 
@@ -196,3 +196,10 @@ def test_what_is_not_found_is_asked_for() -> None:
         choose_columns(table(image="{}.jpg", text=LONG), {"image": ["image", "text"]})
     with pytest.raises(DataError, match="no column holds images, sounds or texts"):
         choose_columns(table(a="x.jpg"), {"image": "-", "text": "-"})
+
+
+def test_numbers_with_a_decimal_comma_are_numbers() -> None:
+    rows = [{"price": price, "part": part} for price, part in [("760,77", "1,234"), ("1.234,5", "5,678"), ("12", "7")]]
+    typed, _ = typed_columns(rows, "t.csv")
+    assert [row["price"] for row in typed] == [760.77, 1234.5, 12.0]
+    assert [row["part"] for row in typed] == ["1,234", "5,678", "7"]  # could be thousands

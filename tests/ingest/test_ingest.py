@@ -196,7 +196,8 @@ def test_what_is_missing_is_told(with_options, tmp_path) -> None:
     with pytest.raises(DataError, match="there is no"):
         ingest(with_options(pairs=tmp_path / "gone.csv"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"none of the 30 images is in .*images/000.png: is not there. Is --images"):
+    missing = r"none of the 30 images is in .*images/000.png: is not there. Put them there, or name"
+    with pytest.raises(DataError, match=missing):
         ingest(with_options(images=tmp_path / "empty"))
     with pytest.raises(ConfigError, match="workers is -1"):
         ingest(with_options(), workers=-1)

@@ -2,10 +2,13 @@
 
 import csv
 import gzip
+import io
 import json
 import tarfile
 import zipfile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from diptych._core.errors import ConfigError, DataError
@@ -224,11 +227,45 @@ def test_one_class_is_noticed(tmp_path) -> None:
     assert "All 6 labels are 'only'; a single class separates nothing." in found.warnings
 
 
+def test_images_inside_a_parquet_table_are_named_rather_than_lost(tmp_path) -> None:
+    rows = [{"image": {"bytes": png(str(n)), "path": f"{n}.png"}, "caption": f"thing {n}"} for n in range(6)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    found = understand(tmp_path / "t.parquet")
+    assert any("column 'image': holds the files themselves" in warning for warning in found.warnings)
+
+
+def test_an_article_number_that_few_rows_repeat_is_the_id(tmp_path) -> None:
+    rows = [
+        {"Artikel-Nr.": f"A-{n}", "Beschreibung": f"a thing of kind {n}", "Preis": f"1.0{n:02},50"} for n in range(60)
+    ]
+    rows.append(rows[3] | {"Beschreibung": "the same thing said again"})
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = understand(tmp_path / "t.jsonl")
+    assert found.items == 60
+    reasons = {use.column: (use.part, use.reason) for use in found.columns}
+    assert reasons["Artikel-Nr."] == ("id", "its name; 1 rows repeat one; rows of one id are one item")
+
+
+def test_images_elsewhere_name_the_option_of_the_command_that_has_it(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("image,text\n" + "".join(f"../{n}.png,thing {n}\n" for n in range(6)))
+    with pytest.raises(DataError, match="Put them there, or name their folder with `diptych ingest --images`"):
+        understand(tmp_path / "t.csv")
+
+
+def zipped(files) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return content.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("photo.jpg", png("x"), "is one image; give the folder it lies in"),
-        ("t.xlsx", b"PK", "is neither a folder nor a tar nor a zip"),
+        ("t.xlsx", zipped({"xl/media/image1.png": png("x")}), "save it as CSV, or give one of .csv"),
+        ("t.pdf", b"%PDF", "give one of .csv, .tsv, .tab, .jsonl, .ndjson, .json, .parquet, a folder or an archive"),
         ("t.json", b'{"a": 1}', "holds no list of objects"),
         ("t.json", b"{", "is not valid JSON"),
         ("t.csv", b"a,b\n1,2\n", "no column holds images, sounds or texts"),

@@ -165,7 +165,7 @@ def search(
             typer.echo(json.dumps(asdict(answer), indent=2, ensure_ascii=False))
             return
         console = output_console()
-        for line in remarks(answer, min_probability):
+        for line in remarks(answer, min_probability, where):
             console.print(escape(line), highlight=False, soft_wrap=True)
         if answer.hits:
             shown = searcher.thumbnail if thumbnails and shows_images(console) else None
@@ -175,7 +175,7 @@ def search(
     Console(stderr=True).print(done, highlight=False)
 
 
-def remarks(answer: Answer, asked: float) -> list[str]:
+def remarks(answer: Answer, asked: float, where: str | None = None) -> list[str]:
     """Write what stands beside the hits: corrections, ignored words, and that nothing is close."""
     lines = []
     if answer.did_you_mean is not None:
@@ -188,6 +188,8 @@ def remarks(answer: Answer, asked: float) -> list[str]:
     if answer.closest is not None and asked > 0:
         chance = f"the closest is relevant with a probability of {answer.closest:.0%}, and {asked:.0%} was asked."
         return [*lines, f"nothing matches: {chance}"]
+    if where is not None and answer.total == 0:
+        return [*lines, f"no item meets the condition {where}."]
     return [*lines, "Nothing is close enough." if answer.nothing_close else "nothing matches."]
 
 

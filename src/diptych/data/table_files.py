@@ -17,6 +17,8 @@ from diptych._core.errors import DataError
 from diptych.data.tables import Problem, Row, Table, read_csv, read_json_lines, read_json_table, read_tsv
 
 _COMPRESSED = ".gz"
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
+"""Spreadsheets, of which the first is a zip and no archive of images all the same."""
 _MOST_BYTES = 4 * 2**30
 """What a compressed table may unpack to."""
 
@@ -56,11 +58,19 @@ def read_parquet(name: str, data: bytes, encoding: str | None = None) -> Table:
             for cells in batch.to_pylist():
                 rows.append(Row(len(rows) + 1, {column: _plain(cell) for column, cell in cells.items()}))
     problems = [
-        Problem("note", f"{name}, column '{field.name}'", f"holds {field.type}, which is not read; left out")
+        Problem("note", f"{name}, column '{field.name}'", _unread(field.type))
         for field in fields
         if not _is_plain(field.type)
     ]
     return Table(name, tuple(columns), rows, problems, "row")
+
+
+def _unread(kind: pa.DataType) -> str:
+    """Why a column is left out."""
+    inner = [kind.field(number).type for number in range(kind.num_fields)] if pa.types.is_struct(kind) else [kind]
+    if any(pa.types.is_binary(each) or pa.types.is_large_binary(each) for each in inner):
+        return "holds the files themselves, which are not read; save them as files and give a column of their names"
+    return f"holds {kind}, which is not read; left out"
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -134,7 +144,7 @@ def parse_table(name: str, data: bytes, encoding: str | None = None) -> Table:
         DataError: when the name does not tell the format, or no row can be read.
     """
     if not is_table_name(name):
-        advice = "save it as CSV, or " if name.lower().endswith((".xlsx", ".xls", ".ods")) else ""
+        advice = "save it as CSV, or " if name.lower().endswith(SPREADSHEETS) else ""
         raise DataError(
             f"{name} does not end like a table that can be read; {advice}give one of {', '.join(_READERS)}, a folder "
             "or an archive of images."

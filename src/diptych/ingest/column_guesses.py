@@ -14,6 +14,7 @@ from diptych.media import MediaKind
 
 _LOOKED_UP = 40
 _FEW_FOUND = 0.05
+_FEW_REPEATED = 0.05
 _MOST_CLASSES = 200
 _MOST_TEXTS = 4
 _LEVELS = (" >> ", ">>", " > ", " / ", " | ", " :: ")
@@ -222,9 +223,11 @@ def guess_id(table: Table, contents: Contents, free: Sequence[str], images: Sequ
         content = contents[name]
         if content.is_unique and content.words < 8:
             return Guess((name,), "its name, and every row has a value of its own")
-        grouping = "_".join(words_of(name)) in _GROUPING_IDS and content.filled == content.rows
-        if grouping and _groups(table, name, images):
-            return Guess((name,), "its name; rows of one id are one item")
+        repeated = content.filled - content.distinct
+        grouping = "_".join(words_of(name)) in _GROUPING_IDS or repeated <= _FEW_REPEATED * content.rows
+        if grouping and content.filled == content.rows and _groups(table, name, images):
+            few = f"; {repeated:,} rows repeat one" if 0 < repeated <= _FEW_REPEATED * content.rows else ""
+            return Guess((name,), f"its name{few}; rows of one id are one item")
     for name in free:
         content = contents[name]
         plain = content.codes == 1.0 and max(content.numbers, content.dates, content.addresses, content.media) < 0.5

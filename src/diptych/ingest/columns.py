@@ -27,6 +27,7 @@ MOST_BYTES = 10_000
 _SET_BY_DIPTYCH = frozenset((*RESERVED_COLUMNS, *map(media_column, KINDS), "has_media", "text", "item", "modality"))
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,14})")
 _DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?")
+_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|0|[1-9]\d*)(?:,\d{1,2})?")
 _TRUTH = {"true": True, "false": False}
 
 
@@ -195,7 +196,8 @@ def typed_columns(rows: Sequence[Mapping[str, Any]], origin: str) -> tuple[list[
     """Bring the values of each column to one type: numbers, truth values, texts, or lists of texts.
 
     A column of texts that are all numbers becomes numbers, unless some begin with a zero that means something
-    ("00123"). A column of several types becomes texts. Values of more than `MOST_BYTES` are left out.
+    ("00123"); a comma stands before one or two decimals ("1.234,50"). A column of several types becomes texts. Values
+    of more than `MOST_BYTES` are left out.
 
     Args:
         rows: the other cells of each item, by column.
@@ -238,6 +240,7 @@ def _read(values: list[Any], there: list[str]) -> list[Any]:
     readers: tuple[tuple[Callable[[str], bool], Callable[[str], Any]], ...] = (
         (lambda text: _WHOLE.fullmatch(text) is not None, int),
         (lambda text: _DECIMAL.fullmatch(text) is not None, float),
+        (lambda text: _COMMA.fullmatch(text) is not None, lambda text: float(text.replace(".", "").replace(",", "."))),
         (lambda text: text.lower() in _TRUTH, lambda text: _TRUTH[text.lower()]),
     )
     for fits, read in readers:

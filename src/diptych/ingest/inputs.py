@@ -1,5 +1,7 @@
 """Read a path that is a table, a folder or an archive into items."""
 
+import tarfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -7,7 +9,7 @@ from typing import Any, Literal
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.splits import split_named
-from diptych.data.table_files import is_table_name, parse_table, read_table
+from diptych.data.table_files import SPREADSHEETS, is_table_name, parse_table, read_table
 from diptych.data.tables import Problem, Row, Table
 from diptych.ingest.column_content import file_names, is_empty, names_file, sample_evenly
 from diptych.ingest.columns import NO_COLUMN, Columns, ColumnUse, choose_columns
@@ -61,12 +63,21 @@ def read_input(options: IngestOptions) -> Input:
     if path.is_file() and (kind := kind_of_name(path.name)) is not None:
         noun = media_kind(kind).noun.partition(" ")[2]
         raise DataError(f"{path} is one {noun}; give the folder it lies in.")
+    if path.is_file() and (path.suffix.lower() in SPREADSHEETS or not _is_archive(path)):
+        read_table(path)  # whose error says what can be read
     source = open_source(path)
     try:
         return _from_table_inside(source, options) or _from_files(source, options)
     except BaseException:
         source.close()
         raise
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path) or zipfile.is_zipfile(path)
+    except OSError:
+        return True  # opening it says why it cannot be read
 
 
 def _from_table(table: Table, options: IngestOptions, finder: FileFinder) -> Input:

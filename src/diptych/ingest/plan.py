@@ -178,7 +178,10 @@ def _check_found(
     """Refuse a source that holds none of the files of a kind, unless these are all on the web."""
     wanted = sum(kind.name in item.files for item in items)
     if not files.places and files.on_the_web < wanted:
-        raise DataError(f"none of the {wanted} {kind.plural} is in {root}; the first, {refused[0]}. Is --images right?")
+        raise DataError(
+            f"none of the {wanted} {kind.plural} is in {root}; the first, {refused[0]}. Put them there, or name their "
+            "folder with `diptych ingest --images`."
+        )
 
 
 def _locate(items: Sequence[Item], kind: str, finder: FileFinder) -> tuple[KindFiles, list[Problem]]:

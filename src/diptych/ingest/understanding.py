@@ -99,6 +99,7 @@ class Understanding:
             found.append(
                 "No item has an image: images cannot be searched, nor can a model be fitted across both sides."
             )
+            found += [f"{each}." for each in self.problems if each.kind == "note" and ", column '" in each.where]
         if not self.with_text:
             found.append(
                 "No item has a text, so nothing can be learned across both sides; add a column of texts, or text files "
