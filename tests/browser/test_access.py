@@ -209,4 +209,9 @@ def test_what_a_visit_loads_is_small(curated, open_page) -> None:
     page.wait_for_selector(CARDS)
     page.wait_for_load_state("networkidle")
     whole = sum((PAGE / name).stat().st_size for name in {*loaded, "index.html"})
-    assert len(loaded) > 15 and whole < 150_000
+    assert len(loaded) > 15 and whole < 135_000
+
+
+def test_the_files_of_the_page_stay_small() -> None:
+    """Not yet below the 150 kB they should have; what is gained here is not lost again."""
+    assert sum(path.stat().st_size for path in PAGE.iterdir()) < 196_000

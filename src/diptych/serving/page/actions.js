@@ -1,15 +1,16 @@
 // What can be done with items: refine the search by them, label, edit, download, add, and delete with a way back.
 
+import { itemAddress } from "/page/api.js";
 import { percent } from "/page/dom.js";
-import { t } from "/page/i18n.js";
+import { counted, t } from "/page/i18n.js";
 import { askText } from "/page/saved.js";
-import { counted, download, examplesOf, toast } from "/page/selection.js";
-import { MOST_EXAMPLES } from "/page/state.js";
+import { download, examplesOf, toast } from "/page/selection.js";
+import { MOST_EXAMPLES, toAddress } from "/page/state.js";
 
 const UNDO_S = 20;
 const AT_ONCE = 4;
 
-/** Do something for each, a few at a time; returns what failed. */
+/** Do something for each, a few at a time; says what failed. */
 async function forEach(items, act) {
   const failed = [];
   const rest = [...items];
@@ -17,33 +18,21 @@ async function forEach(items, act) {
     for (let one = rest.shift(); one; one = rest.shift()) await act(one).catch((error) => failed.push(error));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  return failed;
+  if (failed.length) toast(t("failed.n", { n: failed.length, why: failed[0].message }));
+  return !failed.length;
+}
+
+/** Tell how far something has come; returns the toast that does. */
+function preparing() {
+  const end = toast(t("preparing"), { seconds: 0 });
+  return Object.assign(end, { share: (share) => end.say(`${t("preparing")} ${percent(share)}`) });
 }
 
 export class Actions {
+  leaving = new Set(); // deletions that can still be undone
+
   constructor(app) {
-    this.app = app;
-    this.leaving = new Map(); // deletions that can still be undone
-  }
-
-  get api() {
-    return this.app.api;
-  }
-
-  get classes() {
-    return [...new Set([...(this.app.filters?.counts?.keys() ?? []), ...Object.keys(this.app.info?.classes ?? {})])];
-  }
-
-  forViewer() {
-    return {
-      like: (hit) => this.like(hit),
-      remove: (hits) => this.remove(hits),
-      edit: (hit, change) => this.edit(hit, change),
-      select: (hit) => this.app.selection.toggle(hit),
-      download: (hit) => this.download("zip", [hit]),
-      step: (hit, by) => this.step(hit, by),
-      closed: (hit) => this.closed(hit),
-    };
+    Object.assign(this, { app, api: app.api });
   }
 
   like(hit) {
@@ -55,34 +44,39 @@ export class Actions {
     const { app } = this;
     const other = sign === "like" ? "unlike" : "like";
     const chosen = examplesOf(hits);
-    const before = app.state[sign].filter((id) => !chosen.includes(id));
+    const rest = (name) => app.state[name].filter((id) => !chosen.includes(id));
     app.selection.clear();
-    app.change({ [sign]: [...chosen, ...before].slice(0, MOST_EXAMPLES), [other]: app.state[other].filter((id) => !chosen.includes(id)), view: "search" });
+    app.change({ [sign]: [...chosen, ...rest(sign)].slice(0, MOST_EXAMPLES), [other]: rest(other), view: "search" });
     if (hits.length > MOST_EXAMPLES) toast(t("examples.some", { n: MOST_EXAMPLES }));
   }
 
+  placeOf(hit) {
+    return this.app.results.hits.findIndex((one) => one.id === hit?.id);
+  }
+
+  /** The result before or after another, which the viewer turns to; null at the ends. */
   async step(hit, by) {
-    const { results } = this.app;
-    const here = results.hits.findIndex((one) => one.id === hit.id);
-    if (here + by >= results.hits.length && !this.app.done) await this.app.more();
-    const next = here < 0 ? null : results.hits[here + by];
+    const { app } = this;
+    const here = this.placeOf(hit);
+    if (here + by >= app.results.hits.length && !app.done) await app.more();
+    const next = here < 0 ? null : app.results.hits[here + by];
     if (!next) return null;
-    this.app.state = { ...this.app.state, item: next.id };
-    history.replaceState(null, "", location.pathname + location.search.replace(/([?&]item=)[^&]*/, `$1${encodeURIComponent(next.id)}`));
+    app.state = { ...app.state, item: next.id };
+    history.replaceState(null, "", toAddress(app.state));
     return next;
   }
 
   closed(hit) {
     const { app } = this;
     if (app.state.item) app.change({ item: "" }, { refine: true });
-    const place = app.results.hits.findIndex((one) => one.id === hit?.id);
+    const place = this.placeOf(hit);
     if (place >= 0 && app.state.view === "search") app.results.grid.focus(place);
   }
 
   async download(kind, hits) {
-    const end = toast(t("preparing"), { seconds: 0 });
+    const end = preparing();
     try {
-      const missing = await download(this.api, kind, hits, (share) => end.say(t("preparing.share", { p: percent(share) })));
+      const missing = await download(this.api, kind, hits, end.share);
       if (missing) toast(t("download.missing", { n: missing }));
     } catch (error) {
       toast(error.message);
@@ -92,112 +86,93 @@ export class Actions {
   }
 
   async edit(hit, change) {
-    if (change.text || Object.keys(change.metadata).length) await this.api.send("PATCH", `/v1/items/${encodeURIComponent(hit.id)}`, change);
-    const fresh = await this.api.item(hit.id);
-    Object.assign(hit, { metadata: fresh.metadata, entries: fresh.entries });
+    if (change.text || Object.keys(change.metadata).length) await this.api.send("PATCH", itemAddress(hit.id), change);
+    const { metadata, entries } = await this.api.item(hit.id);
+    Object.assign(hit, { metadata, entries });
     this.refresh([hit]);
     toast(t("changed"));
     return hit;
   }
 
   refresh(hits) {
-    const { results } = this.app;
-    for (const hit of hits) results.grid.refresh(results.hits.findIndex((one) => one.id === hit.id));
-  }
-
-  async label(hits) {
-    const given = await askText(t("label.title", { items: counted(hits.length) }), { choices: this.classes, go: t("label") });
-    if (given) await this.name(hits, given);
+    for (const hit of hits) this.app.results.grid.refresh(this.placeOf(hit));
   }
 
   /** Give items a class: in the index, and as an answer to learn from. */
-  async name(hits, label) {
+  async label(hits) {
     const { app } = this;
+    const label = await askText(t("label.title", { items: counted(hits.length) }), { choices: app.filters.classes, go: t("label") });
+    if (!label) return;
     const before = hits.map((hit) => [hit, hit.metadata?.label ?? null]);
-    const end = hits.length > 20 ? toast(t("preparing"), { seconds: 0 }) : null;
+    const end = hits.length > 20 ? preparing() : null;
     let written = 0;
     const write = (pairs) => forEach(pairs, async ([hit, value]) => {
-      await this.api.send("PATCH", `/v1/items/${encodeURIComponent(hit.id)}`, { metadata: { label: value } });
+      await this.api.send("PATCH", itemAddress(hit.id), { metadata: { label: value } });
       written += 1;
-      end?.say(t("preparing.share", { p: percent(written / pairs.length) }));
+      end?.share(written / pairs.length);
       if (hit.metadata) hit.metadata = { ...hit.metadata, label: value ?? undefined };
     });
-    const failed = await write(hits.map((hit) => [hit, label]));
     const items = hits.map((hit) => hit.item || hit.id);
+    const done = await write(hits.map((hit) => [hit, label]));
     await this.api.send("PUT", "/v1/labels", { items: items.slice(0, 5000), label }).catch(() => {});
     end?.();
     app.selection.clear();
     this.refresh(hits);
-    const back = async () => {
+    const run = async () => {
       await write(before);
       const query = new URLSearchParams(items.slice(0, 200).map((item) => ["item", item]));
       await this.api.fetch(`/v1/labels?${query}`, { method: "DELETE" }).catch(() => {});
       this.refresh(hits);
     };
-    if (failed.length) toast(t("failed.n", { n: failed.length, why: failed[0].message }));
-    else toast(t("labelled", { n: hits.length, label }), { action: t("undo"), run: back, seconds: UNDO_S });
+    if (done) toast(t("labelled", { n: hits.length, label }), { action: t("undo"), run, seconds: UNDO_S });
     app.info.classes = { [label]: 0, ...app.info.classes };
-    for (const name of ["explore", "teach"]) app.views[name]?.then((view) => view?.stale());
+    app.stale("explore", "teach");
   }
 
   /** Items vanish at once and are deleted a little later, so that the person can think better of it. */
   remove(hits) {
     const { app } = this;
     const { results } = app;
-    const before = { hits: results.hits, loaded: results.loaded, total: app.total };
+    const before = [results.hits, results.loaded];
     const ids = new Set(hits.map((hit) => hit.id));
     const gone = results.remove(ids);
-    if (app.total !== null) app.total -= gone;
-    app.info.items -= ids.size;
-    app.countItems();
-    app.tell();
-    app.selection.clear();
-    const mark = Symbol("deletion");
-    const undo = () => {
-      clearTimeout(this.leaving.get(mark)?.timer);
-      this.leaving.delete(mark);
-      Object.assign(results, { hits: before.hits, loaded: before.loaded });
-      app.total = before.total;
-      app.info.items += ids.size;
-      results.grid.clear();
-      results.grid.set(results.hits.length, 0);
-      app.countItems();
+    const count = (sign) => {
+      if (app.total !== null) app.total += sign * gone;
+      app.info.items += sign * ids.size;
+      app.dress();
       app.tell();
     };
-    const end = toast(t("deleted", { n: ids.size }), { action: t("undo"), run: undo, seconds: UNDO_S });
-    this.leaving.set(mark, { hits, timer: setTimeout(() => { end(); this.commit(mark); }, UNDO_S * 1000) });
-  }
-
-  async commit(mark, options = {}) {
-    const { hits } = this.leaving.get(mark);
-    this.leaving.delete(mark);
-    const failed = await forEach(hits, (hit) => this.api.fetch(`/v1/items/${encodeURIComponent(hit.id)}?whole=true`, { method: "DELETE", ...options }));
-    if (failed.length) {
-      toast(t("failed.n", { n: failed.length, why: failed[0].message }));
-      this.app.shown = null;
-      this.app.go(this.app.state);
-    }
+    count(-1);
+    app.selection.clear();
+    const run = () => {
+      clearTimeout(timer);
+      this.leaving.delete(hits);
+      results.replace(...before);
+      count(1);
+    };
+    const end = toast(t("deleted", { n: ids.size }), { action: t("undo"), run, seconds: UNDO_S });
+    this.leaving.add(hits);
+    const timer = setTimeout(async () => {
+      end();
+      this.leaving.delete(hits);
+      if (!(await forEach(hits, (hit) => this.api.fetch(`${itemAddress(hit.id)}?whole=true`, { method: "DELETE" })))) app.again();
+    }, UNDO_S * 1000);
   }
 
   /** Whoever leaves the page has decided. */
   finish() {
-    for (const [, { hits }] of this.leaving) for (const hit of hits) fetch(`/v1/items/${encodeURIComponent(hit.id)}?whole=true`, { method: "DELETE", headers: this.api.headers(), keepalive: true });
+    for (const hit of [...this.leaving].flat()) fetch(`${itemAddress(hit.id)}?whole=true`, { method: "DELETE", headers: this.api.headers(), keepalive: true });
     this.leaving.clear();
   }
 
   async upload() {
     const { Upload } = await import("/page/upload.js");
-    const adding = new Upload(this.api, () => this.added());
-    adding.limit = this.app.info.limits.max_upload_bytes;
-    adding.open(this.classes);
+    new Upload(this.app).open();
   }
 
   async added() {
-    const { app } = this;
-    app.info = { ...(await this.api.json("/v1/info").catch(() => app.info)) };
-    app.countItems();
-    app.shown = null;
-    app.go(app.state);
-    app.views.explore?.then((view) => view?.stale());
+    await this.app.learnInfo();
+    this.app.again();
+    this.app.stale("explore");
   }
 }

@@ -2,37 +2,36 @@
 
 import { fieldOf } from "/page/audio.js";
 import { t } from "/page/i18n.js";
+import { askKey } from "/page/keys.js";
 
 const STORED = "diptych-key";
 
-export class ApiError extends Error {
-  constructor(status, code, message) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
+export const itemAddress = (id) => `/v1/items/${encodeURIComponent(id)}`;
+export const mediaAddress = (id, size = "thumbnail") => `/v1/media/${encodeURIComponent(id)}?size=${size}`;
+
+/** What the server says went wrong, as an error with its code. */
+export const failure = (status, body) =>
+  Object.assign(new Error(), { status, message: t("error.status", { status: String(status) }), ...body?.error });
 
 export class Api {
-  /** `askKey(wasWrong)` promises a key; `reached(yes)` is told whether the server can be reached. */
-  constructor(askKey, reached = () => {}) {
-    this.askKey = askKey;
+  key = sessionStorage.getItem(STORED);
+
+  /** `reached(yes)` is told whether the server can be reached. */
+  constructor(reached) {
     this.reached = reached;
-    this.key = sessionStorage.getItem(STORED);
-    this.asking = null;
   }
 
-  async json(address, options = {}) {
+  async json(address, options) {
     return (await this.fetch(address, options)).json();
   }
 
-  send(method, address, body, options = {}) {
-    const headers = { "Content-Type": "application/json" };
-    return this.json(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), ...options });
+  send(method, address, body, options) {
+    return this.json(address, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), ...options });
   }
 
+  /** Headers carry bytes: a key is sent as UTF-8. */
   headers() {
-    return this.key ? { Authorization: `Bearer ${encodeKey(this.key)}` } : {};
+    return this.key ? { Authorization: `Bearer ${String.fromCharCode(...new TextEncoder().encode(this.key))}` } : {};
   }
 
   async fetch(address, options = {}) {
@@ -44,22 +43,20 @@ export class Api {
       } catch (error) {
         if (error.name === "AbortError") throw error;
         this.reached(false);
-        throw new ApiError(0, "unreachable", t("offline"));
+        throw failure(0, { error: { code: "unreachable", message: t("offline") } });
       }
       this.reached(true);
       if (response.ok) return response;
-      const body = await response.json().catch(() => null);
-      const told = body?.error ?? { code: "unknown", message: t("error.status", { status: String(response.status) }) };
-      if (response.status !== 401) throw new ApiError(response.status, told.code, told.message);
-      if (sent === this.key) await this.newKey(told.code === "key_wrong");
+      const wrong = failure(response.status, await response.json().catch(() => null));
+      if (response.status !== 401) throw wrong;
+      if (sent === this.key) await this.newKey(wrong.code === "key_wrong");
     }
   }
 
   /** Many requests may fail at once; the person is asked once. */
   newKey(wasWrong) {
-    this.asking ??= this.askKey(wasWrong).then((key) => {
+    this.asking ??= askKey(wasWrong).then((key) => {
       this.asking = null;
-      if (key === null) throw new ApiError(401, "key_needed", t("key.title"));
       this.setKey(key);
     });
     return this.asking;
@@ -71,23 +68,23 @@ export class Api {
     else sessionStorage.removeItem(STORED);
   }
 
-  search(parts, options, image, signal) {
-    if (!image) return this.send("POST", "/v1/search", { parts, ...options }, { signal });
-    const form = new FormData();
-    form.append(fieldOf(image), image, image.name || "image");
-    form.append("query", JSON.stringify({ parts, ...options }));
-    return this.json("/v1/search", { method: "POST", body: form, signal });
+  search(query, image, signal) {
+    if (!image) return this.send("POST", "/v1/search", query, { signal });
+    const body = new FormData();
+    body.append(fieldOf(image), image, image.name || "image");
+    body.append("query", JSON.stringify(query));
+    return this.json("/v1/search", { method: "POST", body, signal });
   }
 
   item(id) {
-    return this.json(`/v1/items/${encodeURIComponent(id)}`);
+    return this.json(itemAddress(id));
   }
 
   /** Show an image of the index: straight from its address, or fetched with the key. */
   async show(image, address) {
     if (!this.key) {
       image.src = address;
-      return;
+      return image;
     }
     try {
       const url = URL.createObjectURL(await (await this.fetch(address)).blob());
@@ -96,10 +93,6 @@ export class Api {
     } catch {
       image.dispatchEvent(new Event("error")); // as if the browser had not found it
     }
+    return image;
   }
-}
-
-/** Headers carry bytes: a key is sent as UTF-8. */
-function encodeKey(key) {
-  return String.fromCharCode(...new TextEncoder().encode(key));
 }

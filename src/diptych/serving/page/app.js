@@ -2,15 +2,14 @@
 
 import { Actions } from "/page/actions.js";
 import { Api } from "/page/api.js";
-import { closeMenus, find, findAll, kept, make, percent } from "/page/dom.js";
+import { closeMenus, find, findAll, icon, isNewTab, kept, make, percent } from "/page/dom.js";
 import { Filters } from "/page/filters.js";
-import { chosenLanguage, LANGUAGES, loadLanguage, t } from "/page/i18n.js";
+import { chosenLanguage, counted, LANGUAGES, loadLanguage, t } from "/page/i18n.js";
 import { askKey } from "/page/keys.js";
-import { Notices } from "/page/notices.js";
-import { QueryBox } from "/page/query.js";
+import { QueryBox, showNotices } from "/page/query.js";
 import { Results } from "/page/results.js";
 import { Saved } from "/page/saved.js";
-import { Selection, SelectionBar, toast } from "/page/selection.js";
+import { Selection, toast } from "/page/selection.js";
 import { asksNothing, conditionOf, EMPTY, fromAddress, sameResults, toAddress, toQuery } from "/page/state.js";
 import { rememberQuery } from "/page/suggest.js";
 import { Viewer } from "/page/viewer.js";
@@ -21,69 +20,67 @@ const RETRY_MS = 3000;
 const NOTHING_KNOWN = { modalities: [], purposes: [], modes: [] };
 
 class App {
+  state = fromAddress();
+  views = {};
+  running = null;
+  shown = null; // the state whose results are on the page
+  done = true; // whether there are no more of them
+
   constructor() {
-    this.state = fromAddress();
-    this.api = new Api(askKey, (reached) => this.reached(reached));
-    this.selection = new Selection();
+    this.api = new Api((yes) => this.reached(yes));
     this.actions = new Actions(this);
-    this.views = {};
-    this.writes = () => ["write", "admin"].includes(this.info?.limits.role);
-    this.bar = new SelectionBar(this.selection, this.actions, this.writes);
-    this.box = new QueryBox(this.api, (change) => this.change(change), (problem) => this.say(problem, true));
-    this.viewer = new Viewer(this.api, this.actions.forViewer(), this.writes);
-    this.results = new Results(this.api, this.selection, {
-      open: (place) => this.open(this.results.hits[place]),
-      like: (hit) => this.actions.like(hit),
-      more: () => this.more(),
-      leave: () => find("#words").focus(),
-    });
-    this.notices = new Notices({ address: (change) => toAddress(this.changed(change)), asked: (change) => this.change(change) });
-    this.running = null;
-    this.shown = null; // the state whose results are on the page
-    this.done = true; // whether there are no more of them
+    this.selection = new Selection(this);
+    this.box = new QueryBox(this);
+    this.viewer = new Viewer(this);
+    this.results = new Results(this);
     this.listen();
     this.arrange(this.state);
   }
 
   listen() {
     closeMenus();
-    find("#loosen").addEventListener("click", () => this.change({ strictness: 0 }));
-    find("#unfilter").addEventListener("click", () => this.change({ classes: [], splits: [], strictness: 0, into: "" }));
-    find("#retry").addEventListener("click", () => this.retry());
-    find("#save-search").addEventListener("click", async () => (await this.saved.add(toAddress({ ...this.state, item: "", view: "search" }), this.state.q)) && toast(t("saved.done")));
-    find("#add").addEventListener("click", () => this.actions.upload());
-    find("#use-key").addEventListener("click", () => this.signIn());
-    for (const button of findAll("#views button")) button.addEventListener("click", () => this.change({ view: button.dataset.view }));
-    find(".brand").addEventListener("click", (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    for (const one of findAll("[data-icon]")) one.append(icon(one.dataset.icon));
+    const click = (selector, act) => (find(selector).onclick = act);
+    click("#loosen", () => this.change({ strictness: 0 }));
+    click("#unfilter", () => this.change({ classes: [], splits: [], strictness: 0, into: "" }));
+    click("#retry", () => this.retry());
+    click("#save-search", async () => (await this.saved.add(toAddress({ ...this.state, item: "", view: "search" }), this.state.q)) && toast(t("saved.done")));
+    click("#add", () => this.actions.upload());
+    click("#use-key", () => this.signIn());
+    click("#views", ({ target }) => target.dataset.view && this.change({ view: target.dataset.view }));
+    click(".brand", (event) => {
+      if (isNewTab(event)) return;
       event.preventDefault();
       this.change({ ...EMPTY });
     });
-    window.addEventListener("popstate", () => this.go({ ...fromAddress(), image: null }));
+    window.onpopstate = () => this.go(fromAddress());
+    window.onoffline = () => this.reached(false);
+    window.ononline = () => this.retry();
+    window.onpagehide = () => this.actions.finish();
     document.addEventListener("keydown", (event) => this.key(event));
-    window.addEventListener("offline", () => this.reached(false));
-    window.addEventListener("online", () => this.retry());
-    window.addEventListener("pagehide", () => this.actions.finish());
+  }
+
+  get writes() {
+    return ["write", "admin"].includes(this.info?.limits.role);
   }
 
   async start() {
     const language = find("#language");
-    language.append(...Object.entries(LANGUAGES).map(([code, name]) => make("option", { value: code, lang: code }, name)));
+    language.append(...LANGUAGES.map((code) => make("option", { value: code, lang: code }, new Intl.DisplayNames(code, { type: "language" }).of(code))));
     language.value = chosenLanguage();
-    language.addEventListener("change", () => this.speak(language.value));
+    language.onchange = () => this.speak(language.value);
     const loading = loadLanguage();
     const asked = this.api.json("/v1/info").catch((error) => error);
     this.askEarly();
     await loading;
     this.saved = new Saved((address) => this.change(fromAddress(new URL(address, location.href))));
-    this.info = await asked;
-    if (this.info instanceof Error) {
-      const error = this.info;
-      this.info = null;
+    const info = await asked;
+    if (info instanceof Error) {
       find("#hero").hidden = true;
-      return this.results.nothing(t("error.title"), error.message);
+      return this.results.nothing(t("error.title"), info.message);
     }
-    this.filters = new Filters(this.info, (change) => this.change(change, { refine: true }));
+    this.info = info;
+    this.filters = new Filters(this);
     this.dress();
     return this.go(this.state);
   }
@@ -97,23 +94,19 @@ class App {
 
   /** What depends on the index and on what the key allows. */
   dress() {
-    const { info } = this;
-    this.box.limit = info.limits.max_upload_bytes;
-    this.box.examples(info.examples ?? []);
-    find("#choose").hidden = info.takes ? !info.takes.some((kind) => kind !== "text") : false;
-    find("#add").hidden = !this.writes();
-    find("#views [data-view=teach]").hidden = !this.writes();
-    find("#use-key").hidden = !info.limits.writes || this.writes();
-    this.countItems();
-    if (info.attribution) {
-      find("#attribution").hidden = false;
-      find("#attribution p").textContent = info.attribution;
-    }
+    const { attribution, dataset, examples, items, limits, takes } = this.info;
+    this.box.examples(examples ?? []);
+    find("#choose").hidden = takes?.every((kind) => kind === "text") ?? false;
+    for (const id of ["#add", "#views [data-view=teach]"]) find(id).hidden = !this.writes;
+    find("#use-key").hidden = !limits.writes || this.writes;
+    find("#dataset").textContent = [dataset?.name, items && counted(items)].filter(Boolean).join(" · ");
+    find("#attribution").hidden = !attribution;
+    find("#attribution p").textContent = attribution ?? "";
   }
 
-  countItems() {
-    const { dataset, items } = this.info;
-    find("#dataset").textContent = [dataset?.name, items && t("items", { n: items })].filter(Boolean).join(" · ");
+  /** How much may be sent, in bytes. */
+  get limit() {
+    return this.info?.limits.max_upload_bytes ?? 20 * 2 ** 20;
   }
 
   async speak(language) {
@@ -123,10 +116,15 @@ class App {
     if (!this.info) return;
     this.filters.build();
     this.dress();
-    this.shown = null;
     for (const view of Object.values(this.views)) (await view)?.speak();
-    this.bar.show();
-    this.go(this.state);
+    this.selection.show();
+    this.again();
+  }
+
+  /** Ask for what the server says of itself, because it may have changed. */
+  async learnInfo() {
+    this.info = await this.api.json("/v1/info").catch(() => this.info);
+    this.dress();
   }
 
   async signIn() {
@@ -135,13 +133,12 @@ class App {
     const key = await askKey(false, true);
     if (!key) return;
     this.api.setKey(key);
-    this.info = await this.api.json("/v1/info").catch(() => this.info);
-    if (!this.writes() && this.api.key === key) {
+    await this.learnInfo();
+    if (!this.writes && this.api.key === key) {
       if (before) this.api.setKey(before);
       toast(t("key.reads"));
     }
-    this.dress();
-    this.bar.show();
+    this.selection.show();
   }
 
   /** A new question is a new step in the browser's history; a filter changes the step. */
@@ -159,8 +156,14 @@ class App {
     return { ...this.state, ...("q" in change ? { exact: false } : {}), ...change };
   }
 
+  /** What was found is found anew. */
+  again() {
+    this.shown = null;
+    this.go(this.state);
+  }
+
   go(state) {
-    if (state.view === "teach" && !this.writes()) state = { ...state, view: "search" };
+    if (state.view === "teach" && !this.writes) state = { ...state, view: "search" };
     this.state = state;
     this.arrange(state);
     this.box.show(state);
@@ -174,15 +177,17 @@ class App {
   }
 
   /** What a question and its view leave room for: known from the address alone, so that nothing jumps later. */
-  arrange(state) {
-    const nothing = asksNothing(state);
-    document.title = state.q ? `${state.q} · Diptych` : "Diptych";
-    document.body.dataset.view = state.view;
-    for (const button of findAll("#views button")) button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
-    for (const name of ["search", "explore", "teach"]) find(`#${name}-view`).hidden = state.view !== name;
-    find("#query").hidden = state.view === "teach";
-    find("#hero").classList.toggle("unseen", state.view !== "search" || !nothing);
-    document.body.classList.toggle("start", nothing && state.view === "search");
+  arrange({ q, view, ...state }) {
+    const nothing = asksNothing({ q, ...state });
+    document.title = q ? `${q} · Diptych` : "Diptych";
+    document.body.dataset.view = view;
+    for (const button of find("#views").children) {
+      button.ariaPressed = button.dataset.view === view;
+      find(`#${button.dataset.view}-view`).hidden = button.dataset.view !== view;
+    }
+    find("#query").hidden = view === "teach";
+    find("#hero").classList.toggle("unseen", view !== "search" || !nothing);
+    document.body.classList.toggle("start", nothing && view === "search");
     find("#examples").hidden = !nothing;
     find("#save-search").hidden = nothing;
   }
@@ -190,7 +195,7 @@ class App {
   /** The other views are loaded when they are first looked at. */
   view(name) {
     this.views[name] ??= import(`/page/${name}.js`).then(
-      (module) => new module.View(this),
+      ({ View }) => new View(this),
       () => {
         delete this.views[name];
         toast(t("offline"));
@@ -199,16 +204,19 @@ class App {
     return this.views[name];
   }
 
+  /** Tell the views that were looked at before that what they show has changed. */
+  stale(...names) {
+    for (const name of names) this.views[name]?.then((view) => view?.stale());
+  }
+
   async run() {
     this.running?.abort();
     const { state } = this;
-    this.shown = state;
-    this.done = false;
-    this.total = null;
+    Object.assign(this, { shown: state, done: false, total: null });
     rememberQuery(state.q);
     this.results.busy(true);
     const waiting = setTimeout(() => {
-      this.notices.clear();
+      showNotices(this);
       this.results.reset();
       this.results.wait(FIRST / 2);
       this.say(t("searching"));
@@ -248,28 +256,20 @@ class App {
   }
 
   ask(state, offset, k, signal) {
-    if (asksNothing(state)) {
-      const where = conditionOf(state);
-      const said = new URLSearchParams({ k, offset, sort: state.sort || "name", ...(where ? { where } : {}) });
-      return this.api.json(`/v1/browse?${said}`, { signal });
-    }
-    const { parts, options } = toQuery(state, this.filters ?? NOTHING_KNOWN);
-    return this.api.search(parts, { ...options, k, offset, ...(state.group ? { signatures: true } : {}) }, state.image, signal);
+    if (!asksNothing(state)) return this.api.search({ ...toQuery(state, this.filters ?? NOTHING_KNOWN), k, offset, signatures: state.group || undefined }, state.image, signal);
+    const where = conditionOf(state);
+    return this.api.json(`/v1/browse?${new URLSearchParams({ k, offset, sort: state.sort || "name", ...(where && { where }) })}`, { signal });
   }
 
-  fail(error, later) {
+  fail({ code, message }, later) {
     this.done = true;
     this.results.busy(false);
-    if (later) {
-      this.results.wait(0);
-      this.say(error.message, true);
-      return;
-    }
+    this.say(later ? message : "", later);
+    if (later) return this.results.wait(0);
     this.shown = null;
-    this.notices.clear();
-    this.say("");
-    if (error.code === "unreachable") this.results.nothing(t("offline.title"), error.message);
-    else this.results.nothing(error.code === "refused" ? t("refused") : t("error.title"), capital(error.message), { unfilter: this.isFiltered });
+    showNotices(this);
+    if (code === "unreachable") return this.results.nothing(t("offline.title"), message);
+    return this.results.nothing(t(code === "refused" ? "refused" : "error.title"), message.charAt(0).toUpperCase() + message.slice(1), { unfilter: this.isFiltered });
   }
 
   get isFiltered() {
@@ -280,53 +280,43 @@ class App {
   show(answer, first) {
     const { hits, full } = answer;
     if (Number.isInteger(answer.total)) this.total = answer.total;
-    if (first) this.notices.show(answer);
+    if (first) showNotices(this, answer);
     if (!hits.length && first) return this.showNothing(answer);
     const known = this.total !== null && this.total >= this.offset;
     this.done = !full || (this.total !== null && this.offset >= this.total);
     const expected = this.done ? 0 : known ? Math.min(NEXT, this.total - this.offset) : NEXT / 4;
-    this.results.total = this.total;
     this.results.add(hits, { far: answer.nothing_close, group: this.state.group, expected });
     this.tell(answer.seconds);
-    this.views.explore?.then((view) => view?.highlight());
-    return undefined;
+    return this.views.explore?.then((view) => view?.highlight());
   }
 
   /** How many there are, in what order, and how many of them are here. */
-  tell(seconds) {
+  tell(seconds = this.seconds) {
     const { loaded } = this.results;
     const all = this.done ? loaded : this.total;
-    const unit = this.filters.unit(this.state);
-    const parts = [all === null ? t("first", { items: t(unit, { n: loaded }) }) : t(unit, { n: Math.max(all, loaded) })];
-    if (all !== null && all > loaded) parts.push(t("loaded", { n: loaded }));
+    const unit = (n) => t(this.filters.unit(this.state), { n });
+    const parts = [all === null ? t("first", { items: unit(loaded) }) : unit(Math.max(all, loaded))];
+    if (all > loaded) parts.push(t("loaded", { n: loaded }));
     if (!asksNothing(this.state)) parts.push(t(`order.${this.state.sort || "score"}`));
-    if (seconds !== undefined) this.seconds = seconds;
     this.say(parts.join(" · "));
-    find("#status").title = this.seconds === undefined ? "" : `${Math.max(1, Math.round(this.seconds * 1000))} ms`;
+    this.seconds = seconds;
+    find("#status").title = seconds === undefined ? "" : `${Math.max(1, Math.round(seconds * 1000))} ms`;
   }
 
   showNothing({ closest = null }) {
-    const { strictness } = this.state;
+    const least = this.state.strictness / 100;
     this.done = true;
     this.say("");
-    const weak = closest !== null && closest < strictness / 100;
-    if (weak) return this.results.nothing(t("nothing"), t("nothing.weak", { p: percent(closest), least: percent(strictness / 100) }), { loosen: true });
+    if (closest !== null && closest < least) return this.results.nothing(t("nothing"), t("nothing.weak", { p: percent(closest), least: percent(least) }), { loosen: true });
     if (this.isFiltered) return this.results.nothing(t("nothing"), t("nothing.filtered"), { unfilter: true });
-    return this.results.nothing(t("nothing"), asksNothing(this.state) ? t("nothing.empty") : t("nothing.found"));
+    return this.results.nothing(t("nothing"), asksNothing(this.state) ? t("nothing.empty") : "");
   }
 
   /** Counts of classes among the results; those of the class menu leave its own choice out. */
   async facets(state) {
-    if (state.image) return this.filters.count(null);
-    const { parts, options } = toQuery(state, this.filters, { withoutClasses: true });
-    const { sort, ...rest } = options;
-    try {
-      const found = await this.api.send("POST", "/v1/facets", { parts, ...rest, keys: ["label"] });
-      if (this.shown === state) this.filters.count(found.facets.label, found.of);
-    } catch {
-      if (this.shown === state) this.filters.count(null);
-    }
-    return undefined;
+    const { sort, ...query } = toQuery({ ...state, classes: [] }, this.filters);
+    const found = state.image ? null : await this.api.send("POST", "/v1/facets", { ...query, keys: ["label"] }).catch(() => null);
+    if (this.shown === state) this.filters.count(found?.facets.label, found?.of);
   }
 
   open(hit) {
@@ -345,9 +335,8 @@ class App {
   }
 
   say(words, wrong = false) {
-    const status = find("#status");
-    status.textContent = words;
-    status.classList.toggle("wrong", wrong);
+    find("#status").textContent = words;
+    find("#status").classList.toggle("wrong", wrong);
   }
 
   reached(yes) {
@@ -363,24 +352,20 @@ class App {
     this.reached(true);
     if (!this.info) location.reload();
     else if (!this.shown) this.go(this.state);
-    else if (this.done && this.results.hits.length) this.done = this.total !== null && this.offset >= this.total;
+    else if (this.results.hits.length) this.done &&= this.total !== null && this.offset >= this.total;
   }
 
   key(event) {
-    const typing = event.target.closest("input, textarea, select, dialog, canvas");
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "/" && !typing && this.state.view !== "teach") {
-      event.preventDefault();
-      find("#words").focus();
-      find("#words").select();
-    } else if (event.key === "ArrowDown" && event.target.id === "words" && !event.defaultPrevented) {
-      event.preventDefault();
-      this.results.grid.focus(0);
-    } else if (event.key === "Escape" && !typing && !event.defaultPrevented) this.selection.clear();
-    else if (event.key === "Delete" && !typing && this.selection.size && this.writes()) this.actions.remove(this.selection.hits);
+    const { key, target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const typing = target.closest("input, textarea, select, dialog, canvas");
+    if (key === "/" && !typing && this.state.view !== "teach") find("#words").select();
+    else if (key === "ArrowDown" && target.id === "words") this.results.grid.focus(0);
+    else if (key === "Escape" && !typing) return this.selection.clear();
+    else if (key === "Delete" && !typing && this.selection.size && this.writes) this.actions.remove(this.selection.hits);
+    else return;
+    event.preventDefault();
   }
 }
-
-const capital = (sentence) => sentence.charAt(0).toUpperCase() + sentence.slice(1);
 
 new App().start();

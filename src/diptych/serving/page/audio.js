@@ -4,8 +4,10 @@
 // put beside it, or null. `isSound(file)` and `fieldOf(file)` are for uploads: the field of the form that /v1/search and
 // /v1/items take the file in.
 
-import { iconButton, make } from "/page/dom.js";
+import { mediaAddress } from "/page/api.js";
+import { findAll, iconButton, make } from "/page/dom.js";
 import { t } from "/page/i18n.js";
+import { image } from "/page/image.js";
 
 const ENDING = /\.(wav|wave|flac|ogg|oga|opus|mp3)$/i;
 
@@ -16,24 +18,21 @@ export const fieldOf = (file) => (isSound(file) ? "audio" : "image");
 /** The id of the entry that holds an item's sound, null if it has none. */
 export const soundOf = (hit) => (hit.modality === "audio" && hit.media ? hit.id : (hit.entries?.audio ?? null));
 
-const address = (id, size) => `/v1/media/${encodeURIComponent(id)}?size=${size}`;
-
-function spectrogram(id, { api, alt = "" }) {
-  const shown = make("img", { alt, loading: "lazy", decoding: "async", draggable: false });
-  const frame = make("span", { class: "image spectrogram" }, shown);
-  shown.addEventListener("error", () => frame.classList.add("gone"), { once: true });
-  api.show(shown, address(id, "thumbnail"));
-  return frame;
-}
-
 /** Nothing is fetched before the person plays it, and one sound plays at a time; `controls` come with the sound. */
 export function player(hit, { api, name }, controls = false) {
   const id = soundOf(hit);
   if (id === null) return null;
-  const sound = make("audio", { controls, hidden: true, preload: "none", "data-id": id, "aria-label": name });
   let fetched = null;
+  const told = () => (press.ariaPressed = !sound.paused);
+  const sound = make("audio", {
+    controls, hidden: true, preload: "none", "data-id": id, ariaLabel: name, onpause: told, onerror: () => (fetched = null),
+    onplay() {
+      told();
+      for (const other of findAll("audio")) if (other !== sound) other.pause();
+    },
+  });
   const press = iconButton("play", t("play", { name: name.slice(0, 80) }), async () => {
-    await (fetched ??= api.show(sound, address(id, "original")));
+    await (fetched ??= api.show(sound, mediaAddress(id, "original")));
     if (controls) {
       sound.hidden = false;
       if (press === document.activeElement) sound.focus();
@@ -41,21 +40,14 @@ export function player(hit, { api, name }, controls = false) {
     }
     if (!sound.paused) sound.pause();
     else await sound.play().catch(() => {}); // after a long wait the browser wants a second press
-  }, { class: "play icon", "aria-pressed": "false" });
-  sound.addEventListener("error", () => (fetched = null));
-  for (const event of ["play", "pause"]) sound.addEventListener(event, () => press.setAttribute("aria-pressed", String(!sound.paused)));
-  sound.addEventListener("play", () => {
-    for (const other of document.querySelectorAll("audio")) if (other !== sound) other.pause();
-  });
-  return make("div", { class: "player" }, press, sound);
+  }, { className: "play icon", ariaPressed: false });
+  return make("div.player", press, sound);
 }
 
-export const audio = {
-  card(hit, context) {
-    return spectrogram(soundOf(hit), context);
-  },
+function spectrogram(hit, context) {
+  const frame = image.card({ media: mediaAddress(soundOf(hit)) }, context);
+  frame.classList.add("spectrogram");
+  return frame;
+}
 
-  view(hit, context) {
-    return spectrogram(soundOf(hit), context);
-  },
-};
+export const audio = { card: spectrogram, view: spectrogram };

@@ -1,17 +1,27 @@
 // Explore: every item in two dimensions, named at each zoom, with thumbnails when near, results highlighted, and a lasso.
 
-import { find, make } from "/page/dom.js";
+import { mediaAddress } from "/page/api.js";
+import { button, find, icon, make, number } from "/page/dom.js";
 import { Gestures } from "/page/gestures.js";
-import { t } from "/page/i18n.js";
-import { colours } from "/page/palette.js";
+import { counted, t, translate } from "/page/i18n.js";
 import { nameOf } from "/page/results.js";
-import { counted } from "/page/selection.js";
 
 const REACH = 14;
 const NONE = 65_535;
 const MOST_IMAGES = 90;
 const IMAGE = 56;
 const NEAR = 5; // from this zoom on, thumbnails stand for points
+const FONT = "600 13px system-ui, sans-serif";
+// Colours that people with any kind of colour vision can tell apart (after Okabe and Ito), in three rounds.
+const LIGHT = [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xb58900, 0x56b4e9, 0x5c4b8a];
+const DARK = [0x4aa8e8, 0xff8a3d, 0x2fcf9f, 0xe89cc4, 0xf0e442, 0x9ad7ff, 0xb9a5ee];
+const ROUNDS = [1, 0.6, 0.35];
+
+/** A share of a colour on a ground. */
+const mixed = (colour, ground, share) =>
+  [16, 8, 0].reduce((sum, shift) => sum | (Math.round(((colour >> shift) & 255) * share + ((ground >> shift) & 255) * (1 - share)) << shift), 0);
+/** A colour as the bytes of a pixel, read as one number. */
+const pixel = (colour) => ((255 << 24) | ((colour & 255) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
 
 export class View {
   constructor(app) {
@@ -20,16 +30,19 @@ export class View {
     this.pen = this.canvas.getContext("2d");
     this.overlay = find("#over-map").getContext("2d");
     this.dark = matchMedia("(prefers-color-scheme: dark)");
-    this.dark.addEventListener("change", () => this.dress());
-    this.gestures = new Gestures(this.canvas, this);
-    const click = (id, act) => find(id).addEventListener("click", act);
-    click("#zoom-in", () => this.zoomMiddle(1.5));
-    click("#zoom-out", () => this.zoomMiddle(1 / 1.5));
-    click("#zoom-all", () => this.fit());
-    click("#lasso", () => this.setLasso(!this.gestures.lassoing));
-    find("#light input").addEventListener("change", () => this.draw());
+    this.dark.onchange = () => this.dress();
+    find("#light input").onchange = () => this.draw();
     new ResizeObserver(() => this.resize()).observe(find("#stage"));
     app.selection.changed(() => this.draw());
+  }
+
+  /** What can be done once there is a map. */
+  listen() {
+    this.gestures = new Gestures(this.canvas, this);
+    this.lassoButton = button(icon("lasso"), () => this.setLasso(!this.gestures.lassoing), { className: "icon", "data-t-title": "lasso", ariaPressed: false });
+    const bar = this.gestures.bar();
+    bar.append(this.lassoButton);
+    find("#stage").append(translate(bar));
   }
 
   /** What was changed elsewhere is fetched when the map is looked at again. */
@@ -46,7 +59,7 @@ export class View {
       this.highlight();
       return this.resize();
     }
-    if (!this.points) find("#map-says").textContent = t("map.loading");
+    if (!this.points) find("#map-says").textContent = t("preparing");
     this.loading ??= this.load().finally(() => (this.loading = null));
     return this.loading;
   }
@@ -60,6 +73,7 @@ export class View {
       find("#map-says").textContent = error.message;
       return undefined;
     }
+    if (!this.gestures) this.listen();
     await this.spread();
     this.dress();
     this.describe();
@@ -86,7 +100,7 @@ export class View {
   /** What has no class of its own has the one that teaching spread to it, for whoever may teach. */
   async spread() {
     const { codes, ids, labels } = this.points;
-    if (!this.app.writes() || !this.sums.has(NONE)) return;
+    if (!this.app.writes || !this.sums.has(NONE)) return;
     const found = await this.app.api.json("/v1/teach/spread").catch(() => null);
     const known = new Map(found?.items.map((item, place) => [item, found.labels[place]]));
     ids.forEach((id, place) => {
@@ -99,35 +113,27 @@ export class View {
   }
 
   describe() {
-    const items = counted(this.points.count);
-    find("#map-says").textContent = t("map.items", { items });
-    this.canvas.dataset.points = String(this.points.count);
+    find("#map-says").textContent = t("map.items", { items: counted(this.points.count) });
+    this.canvas.dataset.points = this.points.count;
     this.highlight();
   }
 
   dress() {
     if (!this.points) return;
     const { labels } = this.points;
-    const found = colours(labels, this.dark.matches);
-    this.names = [...labels.map((name) => found.get(name))];
-    const packed = (rgb) => {
-      const [red, green, blue] = rgb.match(/\d+/g).map(Number);
-      return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+    const [base, ground, none] = this.dark.matches ? [DARK, 0x201f1d, 0x77726b] : [LIGHT, 0xffffff, 0x9a958c];
+    const colours = labels.map((_, code) => mixed(base[code % base.length], ground, ROUNDS[Math.floor(code / base.length) % ROUNDS.length]));
+    const painted = (share) => {
+      const palette = new Uint32Array(NONE + 1).fill(pixel(mixed(none, ground, share)));
+      palette.set(colours.map((colour) => pixel(mixed(colour, ground, share))));
+      return palette;
     };
-    const ground = this.dark.matches ? 0xff1e1f21 : 0xffffffff;
-    const mixed = (colour) => [0, 8, 16].reduce((sum, shift) => sum | (Math.round(((colour >>> shift) & 255) * 0.16 + ((ground >>> shift) & 255) * 0.84) << shift), 0xff000000) >>> 0;
-    this.full = new Uint32Array(NONE + 1).fill(packed(found.get(null)));
-    labels.forEach((_, code) => (this.full[code] = packed(this.names[code])));
-    this.faded = this.full.map(mixed);
-    find("#legend").replaceChildren(
-      ...labels.map((name, code) => {
-        const dot = make("span", { class: "dot" });
-        dot.style.setProperty("--dot", this.names[code]);
-        const button = make("button", { type: "button", onclick: () => this.pick(code) }, dot, name, make("small", {}, String(this.sums.get(code) ?? 0)));
-        button.setAttribute("aria-pressed", String(!this.picked.size || this.picked.has(code)));
-        return make("li", {}, button);
-      }),
-    );
+    Object.assign(this, { full: painted(1), faded: painted(0.16) });
+    find("#legend").replaceChildren(...labels.map((name, code) => {
+      const dot = make("span.dot", { style: `--dot: #${colours[code].toString(16).padStart(6, "0")}` });
+      const shown = !this.picked.size || this.picked.has(code);
+      return make("li", button([dot, name, make("small", number(this.sums.get(code) ?? 0))], () => this.pick(code), { ariaPressed: shown }));
+    }));
     this.draw();
   }
 
@@ -146,7 +152,7 @@ export class View {
     this.lit = places.length ? new Set(places) : null;
     find("#light").hidden = !this.lit;
     find("#light span").textContent = t("light", { n: places.length });
-    this.canvas.dataset.lit = String(places.length);
+    this.canvas.dataset.lit = places.length;
     this.draw();
   }
 
@@ -179,10 +185,6 @@ export class View {
 
   at(place) {
     return [this.points.x[place] * this.scale + this.left, this.top - this.points.y[place] * this.scale];
-  }
-
-  zoomMiddle(factor) {
-    this.zoom(factor, this.width / 2, this.height / 2);
   }
 
   /** Zoom so that the point under (x, y) stays where it is. */
@@ -236,7 +238,7 @@ export class View {
 
   setLasso(on) {
     this.gestures.lassoing = on;
-    find("#lasso").setAttribute("aria-pressed", String(on));
+    this.lassoButton.ariaPressed = on;
     this.canvas.classList.toggle("lasso", on);
   }
 
@@ -276,10 +278,9 @@ export class View {
     const item = await this.item(place);
     if (this.tipped !== place || !item) return;
     const box = find("#tip");
-    const image = item.media ? make("img", { alt: "" }) : null;
-    if (image) this.app.api.show(image, item.media);
-    const label = this.points.labels[this.points.codes[place]];
-    box.replaceChildren(...[image, make("span", {}, nameOf(item)), label ? make("small", {}, label) : null].filter(Boolean));
+    const image = make("img", { alt: "", hidden: !item.media });
+    if (item.media) this.app.api.show(image, item.media);
+    box.replaceChildren(image, make("span", nameOf(item)), make("small", this.points.labels[this.points.codes[place]]));
     box.hidden = false;
     const [x, y] = this.at(place);
     const side = (from, size, room) => (from + size + 24 > room ? Math.max(4, from - size - 16) : from + 16);
@@ -363,7 +364,7 @@ export class View {
       const size = IMAGE / Math.max(image.naturalWidth, image.naturalHeight);
       pen.drawImage(image, x - (image.naturalWidth * size) / 2, y - (image.naturalHeight * size) / 2, image.naturalWidth * size, image.naturalHeight * size);
     }
-    this.canvas.dataset.images = String(taken.length);
+    this.canvas.dataset.images = taken.length;
   }
 
   image(place) {
@@ -373,7 +374,7 @@ export class View {
       const image = new Image();
       image.addEventListener("load", () => this.draw(), { once: true });
       this.images.set(id, image);
-      this.app.api.show(image, `/v1/media/${encodeURIComponent(id)}`);
+      this.app.api.show(image, mediaAddress(id));
     }
     return this.images.get(id);
   }
@@ -392,7 +393,7 @@ export class View {
     }
     Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 });
     const least = Math.max(2, this.named.length / 400);
-    const classes = [...cells.values()].filter((cell) => cell.n >= least).map(({ code, n, x, y }) => ({ name: this.points.labels[code], n, at: x / n, down: y / n, font: "600 13px system-ui, sans-serif" }));
+    const classes = [...cells.values()].filter((cell) => cell.n >= least).map(({ code, n, x, y }) => ({ name: this.points.labels[code], n, at: x / n, down: y / n, font: FONT }));
     const placed = [];
     for (const one of [...classes.sort(larger), ...this.wordNames().sort(larger)]) {
       pen.font = one.font;
@@ -413,7 +414,7 @@ export class View {
     const { names } = this.points;
     if (!names.length || this.picked.size || !this.sums.has(NONE)) return [];
     const level = Math.max(0, Math.min(names.at(-1)[0], Math.floor(Math.log2(this.scale / this.smallest / 2) + 0.1)));
-    const shown = names.filter(([of]) => of === level).map(([, x, y, n, name]) => ({ name, n, at: x * this.scale + this.left, down: this.top - y * this.scale, font: "italic 600 13px system-ui, sans-serif" }));
+    const shown = names.filter(([of]) => of === level).map(([, x, y, n, name]) => ({ name, n, at: x * this.scale + this.left, down: this.top - y * this.scale, font: `italic ${FONT}` }));
     return shown.filter(({ at, down }) => at > 0 && at < this.width && down > 0 && down < this.height);
   }
 }

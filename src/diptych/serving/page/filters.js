@@ -1,101 +1,108 @@
 // What narrows and orders the results: side, class with counts that follow the query, sorting, and the rest in a menu.
 
-import { find, findAll, make, number, percent } from "/page/dom.js";
+import { button, find, findAll, make, number, percent } from "/page/dom.js";
 import { t } from "/page/i18n.js";
-import { asksNothing, effectiveInto, effectiveMode, effectivePurpose } from "/page/state.js";
+import { asksNothing, effective } from "/page/state.js";
 
 const MANY = 12; // classes from which on a box to narrow them is worth its room
+const SIDES = ["image", "text", "audio"];
 
-export const modalityName = (name) => (["image", "text", "audio"].includes(name) ? t(`modality.${name}`) : name);
+const tick = (value, onchange, ...more) => make("label.tick", make("input", { type: "checkbox", value, onchange }), make("span", value), more);
 
 export class Filters {
-  constructor(info, changed) {
-    Object.assign(this, { info, changed, counts: null, state: null });
-    this.modalities = Object.keys(info.modalities ?? {});
-    this.purposes = info.purposes ?? [];
-    this.modes = info.modes ?? [];
-    this.sorts = info.sorts ?? ["score"];
-    find("#sort select").addEventListener("change", (event) => changed({ sort: event.target.value }));
-    find("#mode select").addEventListener("change", (event) => changed({ mode: event.target.value === "hybrid" ? "" : event.target.value }));
-    find("#purpose select").addEventListener("change", (event) => changed({ purpose: event.target.value }));
-    find("#group").addEventListener("change", (event) => changed({ group: event.target.checked }));
-    const slider = find("#strictness");
-    slider.addEventListener("input", () => this.say(Number(slider.value)));
-    slider.addEventListener("change", () => changed({ strictness: Number(slider.value) }));
-    find("#class-menu .narrow").addEventListener("input", () => this.showClasses());
+  counts = null;
+
+  constructor(app) {
+    this.app = app;
+    const { modalities = {}, purposes = [], modes = [], sorts = ["score"] } = app.info;
+    Object.assign(this, { modalities: Object.keys(modalities), purposes, modes, sorts });
+    for (const name of ["sort", "mode", "purpose"]) find(`#${name} select`).onchange = ({ target }) => this.changed({ [name]: target.value.replace("hybrid", "") });
+    find("#group").onchange = ({ target }) => this.changed({ group: target.checked });
+    find("#strictness").oninput = ({ target }) => this.say(Number(target.value));
+    find("#strictness").onchange = ({ target }) => this.changed({ strictness: Number(target.value) });
+    find("#class-menu .narrow").oninput = () => this.showClasses();
     this.build();
+  }
+
+  get info() {
+    return this.app.info;
+  }
+
+  changed(change) {
+    this.app.change(change, { refine: true });
   }
 
   /** All that is written in the language of the interface. */
   build() {
-    const choices = ["", ...this.modalities];
-    find("#into").replaceChildren(
-      ...choices.map((name) => make("button", { type: "button", "data-into": name, onclick: () => this.changed({ into: name }) }, name ? modalityName(name) : t("everything"))),
-    );
-    this.select("#mode", ["hybrid", "lexical", "vector"].filter((name) => this.modes.includes(name)), "mode");
-    this.select("#purpose", this.purposes.length ? ["", ...["both", "class", "partner"].filter((name) => this.purposes.includes(name))] : [], "purpose");
-    this.splitsBuilt = false;
+    const name = (side) => (SIDES.includes(side) ? t(`modality.${side}`) : side || t("everything"));
+    find("#into").replaceChildren(...["", ...this.modalities].map((into) => button(name(into), () => this.changed({ into }), { "data-into": into })));
+    const known = (all, some) => all.filter((one) => some.includes(one));
+    this.select("mode", known(["hybrid", "lexical", "vector"], this.modes));
+    this.select("purpose", this.purposes.length ? ["auto", ...known(["both", "class", "partner"], this.purposes)] : []);
   }
 
-  /** What the index leaves no choice of is not shown. */
-  select(selector, choices, prefix) {
-    find(selector).hidden = choices.length < 2;
-    const options = choices.map((name) => make("option", { value: name === "score" ? "" : name }, t(`${prefix}.${name || "auto"}`)));
+  /** Fill a list; says whether there is a choice. What is usual has no value, and is not said in the address. */
+  select(name, choices) {
+    const made = choices.map((one) => make("option", { value: ["auto", "score"].includes(one) ? "" : one }, t(`${name}.${one}`)));
     const told = (some) => some.map((one) => one.text).join("\n");
-    const list = find(`${selector} select`);
-    if (told([...list.options]) !== told(options)) list.replaceChildren(...options); // an open list stays as it is
+    const list = find(`#${name} select`);
+    if (told([...list.options]) !== told(made)) list.replaceChildren(...made); // an open list stays as it is
+    return choices.length > 1;
   }
 
   show(state) {
     this.state = state;
     const nothing = asksNothing(state);
-    const into = effectiveInto(state, this.modalities);
-    find("#into").hidden = nothing || this.modalities.length < 2;
-    for (const button of find("#into").children) button.setAttribute("aria-pressed", String(button.dataset.into === into));
-    const sorts = this.sorts.filter((name) => name !== "score" || !nothing);
-    this.select("#sort", sorts, "sort");
-    find("#sort select").value = nothing && !state.sort ? "name" : state.sort;
-    const purpose = effectivePurpose(state, this.purposes);
+    const { into, mode, purpose } = effective(state, this);
+    const show = (selector, yes) => (find(selector).hidden = !yes);
+    show("#into", !nothing && this.modalities.length > 1);
+    for (const one of find("#into").children) one.ariaPressed = one.dataset.into === into;
+    show("#sort", this.select("sort", this.sorts.filter((name) => name !== "score" || !nothing)));
+    find("#sort select").value = nothing ? state.sort || "name" : state.sort;
     find("#purpose select").value = purpose;
-    find("#mode select").value = effectiveMode(state, this.modes) || "hybrid";
-    find("#purpose").hidden = nothing || !this.purposes.length;
-    find("#mode").hidden = nothing || this.modes.length < 2;
-    find("#strict").hidden = nothing || !(this.info.by_purpose?.[purpose] ?? this.info).calibrated?.length;
+    find("#mode select").value = mode || "hybrid";
+    show("#purpose", !nothing && this.purposes.length);
+    show("#mode", !nothing && this.modes.length > 1);
+    show("#strict", !nothing && (this.info.by_purpose?.[purpose] ?? this.info).calibrated?.length);
+    show("label:has(#group)", !nothing);
     find("#group").checked = state.group;
-    find("#group").closest("label").hidden = nothing;
-    const set = [!nothing && state.mode, !nothing && state.purpose, !nothing && state.strictness, !nothing && !state.group, state.splits.length].filter(Boolean).length;
-    find("#more-menu .count").textContent = set ? String(set) : "";
-    find("#class-menu .count").textContent = state.classes.length ? number(state.classes.length) : "";
-    this.showSplits(state);
-    find("#more-menu").hidden = nothing && find("#splits").hidden;
-    find("#strictness").value = String(state.strictness);
+    find("#strictness").value = state.strictness;
     this.say(state.strictness);
+    const set = [...(nothing ? [] : [state.mode, state.purpose, state.strictness, !state.group]), state.splits.length].filter(Boolean);
+    find("#more-menu .count").textContent = set.length || "";
+    find("#class-menu .count").textContent = state.classes.length || "";
+    this.showSplits(state);
+    show("#more-menu", !nothing || !find("#splits").hidden);
     this.showClasses();
   }
 
   /** Counts among the results: `facets` is a list of values and counts, `of` says among how many. */
   count(facets, of) {
     this.counts = facets ? new Map(facets.map(({ value, count }) => [value, count])) : null;
-    const cut = this.counts && !asksNothing(this.state) && of < (this.info.items ?? 0);
+    const cut = facets && !asksNothing(this.state) && of < (this.info.items ?? 0);
     find("#class-menu .of").textContent = cut ? t("counts.of", { n: of }) : "";
     this.showClasses();
   }
 
+  /** The classes that can be chosen, those of the results first. */
+  get classes() {
+    return [...new Set([...(this.counts?.keys() ?? []), ...Object.keys(this.info.classes ?? {})])];
+  }
+
   showClasses() {
     if (!this.state) return;
-    const known = Object.keys(this.info.classes ?? {});
-    const names = [...new Set([...this.state.classes, ...(this.counts ? this.counts.keys() : []), ...known])];
+    const names = [...new Set([...this.state.classes, ...this.classes])];
     const narrow = find("#class-menu .narrow");
     narrow.hidden = names.length < MANY;
     const sought = narrow.value.trim().toLowerCase();
-    const shown = names.filter((name) => !sought || name.toLowerCase().includes(sought)).slice(0, 300);
     find("#class-menu").hidden = names.length < 2;
-    this.arrange(shown);
+    this.arrange(names.filter((name) => name.toLowerCase().includes(sought)).slice(0, 300));
     for (const row of find("#class-menu .list").children) {
       const [box, , small] = row.children;
+      const count = this.counts?.get(box.value) ?? 0;
       box.checked = this.state.classes.includes(box.value);
-      small.textContent = this.counts ? number(this.counts.get(box.value) ?? 0) : "";
-      row.className = this.counts && !this.counts.get(box.value) ? "none" : "";
+      small.textContent = this.counts ? number(count) : "";
+      row.classList.toggle("none", this.counts && !count);
     }
   }
 
@@ -106,14 +113,9 @@ export class Filters {
     const open = find("#class-menu").open ? [...rows.keys()].filter((name) => names.includes(name)) : [];
     const order = [...new Set([...open, ...names])];
     if (order.join("\n") === [...rows.keys()].join("\n")) return;
-    const focused = list.contains(document.activeElement) ? document.activeElement : null;
-    list.replaceChildren(...order.map((name) => rows.get(name) ?? this.row(name)));
-    if (focused?.isConnected) focused.focus();
-  }
-
-  row(name) {
-    const box = make("input", { type: "checkbox", value: name, onchange: () => this.pick(name, box.checked) });
-    return make("label", {}, box, make("span", {}, name), make("small"));
+    const focused = document.activeElement;
+    list.replaceChildren(...order.map((name) => rows.get(name) ?? tick(name, (event) => this.pick(name, event.target.checked), make("small"))));
+    if (list.contains(focused)) focused.focus();
   }
 
   pick(name, chosen) {
@@ -122,29 +124,25 @@ export class Filters {
   }
 
   /** How items were divided for learning means nothing to most people: shown where the address asks for it. */
-  showSplits(state) {
-    this.splitsAsked ||= state.splits.length > 0;
+  showSplits({ splits }) {
     const box = find("#splits");
-    box.hidden = !this.splitsAsked;
-    if (!this.splitsAsked) return;
-    if (!this.splitsBuilt) {
+    if (splits.length && box.hidden) {
       const names = Object.entries(this.info.splits ?? {}).filter(([, count]) => count > 0).map(([name]) => name);
-      const pick = () => this.changed({ splits: findAll("input:checked", box).map((one) => one.value) });
-      box.replaceChildren(find("legend", box), ...names.map((name) => make("label", { class: "tick" }, make("input", { type: "checkbox", value: name, onchange: pick }), make("span", {}, name))));
-      this.splitsBuilt = true;
+      box.append(...names.map((name) => tick(name, () => this.changed({ splits: findAll("input:checked", box).map((one) => one.value) }))));
+      box.hidden = false;
     }
-    for (const one of findAll("input", box)) one.checked = state.splits.includes(one.value);
+    for (const one of findAll("input", box)) one.checked = splits.includes(one.value);
   }
 
   /** What results are counted in. */
   unit(state) {
-    const into = effectiveInto(state, this.modalities);
-    return ["image", "text", "audio"].includes(into) ? `unit.${into}` : "items";
+    const { into } = effective(state, this);
+    return SIDES.includes(into) ? `unit.${into}` : "items";
   }
 
   say(strictness) {
     const words = strictness ? t("at.least", { p: percent(strictness / 100) }) : t("off");
     find("#strictness-says").textContent = words;
-    find("#strictness").setAttribute("aria-valuetext", words);
+    find("#strictness").ariaValueText = words;
   }
 }

@@ -1,50 +1,68 @@
-// Fingers, mouse, wheel and keys on the map, told as move, zoom, look, click and lasso.
+// Fingers, mouse, wheel and keys on a map or an image, told as move, zoom and fit, and on a map as look, click and lasso.
+
+import { button, make } from "/page/dom.js";
+import { translate } from "/page/i18n.js";
 
 const STILL = 5;
 const KEYS = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
 
 export class Gestures {
-  constructor(canvas, view) {
-    Object.assign(this, { canvas, view, down: new Map(), travelled: 0, lassoing: false, path: null });
-    canvas.addEventListener("pointerdown", (event) => this.press(event));
-    canvas.addEventListener("pointermove", (event) => this.drag(event));
-    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => this.release(event));
-    canvas.addEventListener("pointerleave", () => this.down.size || (view.points && view.look(-1e9, -1e9)));
-    canvas.addEventListener("wheel", (event) => this.turn(event), { passive: false });
-    canvas.addEventListener("keydown", (event) => this.key(event));
+  down = new Map();
+  travelled = 0;
+  lassoing = false;
+  path = null;
+
+  constructor(frame, view) {
+    Object.assign(this, { frame, view });
+    frame.onpointerdown = (event) => this.press(event);
+    frame.onpointermove = (event) => this.drag(event);
+    frame.onpointerup = frame.onpointercancel = (event) => this.release(event);
+    frame.onpointerleave = () => this.down.size || view.look?.(-1e9, -1e9);
+    frame.onkeydown = (event) => this.key(event);
+    frame.onwheel = (event) => {
+      event.preventDefault();
+      const pixels = event.deltaMode === 1 ? event.deltaY * 16 : event.deltaY;
+      view.zoom(Math.exp(-Math.max(-300, Math.min(300, pixels)) * 0.002), ...this.at(event));
+    };
+  }
+
+  /** Buttons that zoom. */
+  bar() {
+    const one = (text, key, act) => button(text, act, { className: "icon", "data-t-title": key });
+    return translate(make("div.zoom", one("+", "zoom.in", () => this.zoom(1.4)), one("−", "zoom.out", () => this.zoom(1 / 1.4)), one("⤢", "zoom.all", () => this.view.fit())));
   }
 
   at(event) {
-    const box = this.canvas.getBoundingClientRect();
+    const box = this.frame.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
+  zoom(factor) {
+    this.view.zoom(factor, this.frame.clientWidth / 2, this.frame.clientHeight / 2);
+  }
+
   press(event) {
-    if (!this.view.points) return;
-    this.canvas.setPointerCapture(event.pointerId);
+    if (event.target.closest("button")) return;
+    this.frame.setPointerCapture(event.pointerId);
     if (!this.down.size) this.travelled = 0;
     this.down.set(event.pointerId, this.at(event));
-    this.path = this.lassoing || event.shiftKey ? [this.at(event)] : null;
+    this.path = this.view.lasso && (this.lassoing || event.shiftKey) ? [this.at(event)] : null;
   }
 
   drag(event) {
-    if (!this.view.points) return;
     const [x, y] = this.at(event);
     const before = this.down.get(event.pointerId);
-    if (!before) {
-      this.view.look(x, y);
-      return;
-    }
+    if (!before) return this.view.look?.(x, y);
     this.travelled += Math.hypot(x - before[0], y - before[1]);
     if (this.path) {
       this.path.push([x, y]);
       this.view.lasso(this.path, false);
     } else if (this.down.size === 2) this.pinch(event.pointerId, before, [x, y]);
     else if (this.travelled > STILL) {
-      this.canvas.classList.add("moving");
+      this.frame.classList.add("moving");
       this.view.move(x - before[0], y - before[1]);
     }
-    this.down.set(event.pointerId, [x, y]);
+    return this.down.set(event.pointerId, [x, y]);
   }
 
   pinch(moved, before, now) {
@@ -56,26 +74,21 @@ export class Gestures {
 
   release(event) {
     const was = this.down.delete(event.pointerId);
-    this.canvas.classList.remove("moving");
+    this.frame.classList.remove("moving");
     if (this.path) this.view.lasso(this.path, true);
-    else if (was && !this.down.size && event.type === "pointerup" && this.travelled <= STILL) this.view.click(...this.at(event));
+    else if (was && !this.down.size && event.type === "pointerup" && this.travelled <= STILL) this.view.click?.(...this.at(event));
     this.path = null;
   }
 
-  turn(event) {
-    event.preventDefault();
-    if (!this.view.points) return;
-    const pixels = event.deltaMode === 1 ? event.deltaY * 16 : event.deltaY;
-    this.view.zoom(Math.exp(-Math.max(-300, Math.min(300, pixels)) * 0.002), ...this.at(event));
-  }
-
+  /** Arrows move a map; in the viewer they turn to the next image. */
   key(event) {
-    if (!this.view.points || event.ctrlKey || event.metaKey) return;
-    if (KEYS[event.key]) this.view.move(...KEYS[event.key]);
-    else if (event.key === "+" || event.key === "=") this.view.zoomMiddle(1.3);
-    else if (event.key === "-") this.view.zoomMiddle(1 / 1.3);
+    if (event.ctrlKey || event.metaKey) return;
+    const isMap = Boolean(this.view.lasso);
+    if (isMap && KEYS[event.key]) this.view.move(...KEYS[event.key]);
+    else if (event.key === "+" || event.key === "=") this.zoom(1.4);
+    else if (event.key === "-") this.zoom(1 / 1.4);
     else if (event.key === "0") this.view.fit();
-    else if (event.key.toLowerCase() === "l") this.view.setLasso(!this.lassoing);
+    else if (isMap && event.key.toLowerCase() === "l") this.view.setLasso(!this.lassoing);
     else return;
     event.preventDefault();
   }

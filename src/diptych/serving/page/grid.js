@@ -6,19 +6,18 @@ const GAP = 20;
 const OVERSCAN = 2; // rows above and below the window
 
 export class Grid {
-  /** `card(place)` makes the card at a place; `more()` is called when the end comes near; `least` is a card's width. */
-  constructor(list, { card, more, least = () => 216, below = () => 104 }) {
-    Object.assign(this, { list, card, more, least, below, count: 0, waiting: 0, shown: new Map(), frame: 0 });
+  /** `card(place)` makes the card at a place; `more()` is called when the end comes near; `least(width)` is a card's width, `below()` its room under the image. */
+  constructor(list, asked) {
+    Object.assign(this, { list, ...asked, count: 0, waiting: 0, shown: new Map(), frame: 0 });
     new ResizeObserver(() => this.layout()).observe(list);
     window.addEventListener("scroll", () => this.paint(), { passive: true });
-    window.addEventListener("resize", () => this.layout());
+    window.onresize = () => this.layout();
   }
 
   /** `count` cards can be made; `waiting` more are on their way and shown as skeletons. */
   set(count, waiting) {
-    const same = this.count;
     Object.assign(this, { count, waiting });
-    for (const [place, card] of this.shown) if (place >= same && card.classList.contains("skeleton")) this.drop(place);
+    for (const [place, card] of this.shown) if (card.classList.contains("skeleton")) this.drop(place);
     this.layout();
   }
 
@@ -53,7 +52,7 @@ export class Grid {
     this.list.style.height = `${Math.max(0, rows * this.step[1] - gap)}px`;
     this.list.style.setProperty("--card-width", `${this.width}px`);
     this.list.style.setProperty("--card-height", `${this.height}px`);
-    this.list.dataset.columns = String(this.columns);
+    this.list.dataset.columns = this.columns;
     for (const [place, card] of this.shown) this.put(card, place);
     this.paintNow();
   }
@@ -77,26 +76,20 @@ export class Grid {
     const end = Math.min(this.count + this.waiting, (row(top + window.innerHeight) + 1 + OVERSCAN) * this.columns);
     for (const [place, card] of this.shown)
       if ((place < first || place >= end) && !card.contains(document.activeElement)) this.drop(place);
-    const fresh = [];
     for (let place = first; place < end; place += 1) {
       if (this.shown.has(place)) continue;
-      const card = place < this.count ? this.card(place) : make("li", { class: "card skeleton", "aria-hidden": "true" });
+      const card = place < this.count ? this.card(place) : make("li.card.skeleton", { ariaHidden: true });
       this.put(card, place);
       this.shown.set(place, card);
-      fresh.push([place, card]);
+      this.insert(place, card);
     }
-    for (const [place, card] of fresh) this.insert(place, card);
     if (this.count && end + this.columns * 2 >= this.count) this.more();
   }
 
   /** Cards stand in the document in the order in which they are read. */
   insert(place, card) {
-    const before = this.shown.get(place - 1);
-    if (before?.isConnected) before.after(card);
-    else {
-      const next = [...this.shown].filter(([at, one]) => at > place && one.isConnected).sort(([one], [other]) => one - other)[0];
-      this.list.insertBefore(card, next ? next[1] : null);
-    }
+    const later = [...this.shown.keys()].filter((at) => at > place);
+    this.list.insertBefore(card, later.length ? this.shown.get(Math.min(...later)) : null);
   }
 
   /** Bring a card into sight and give it the focus. */

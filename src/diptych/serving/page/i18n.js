@@ -2,13 +2,15 @@
 
 import { find, findAll, kept, number } from "/page/dom.js";
 
-export const LANGUAGES = { en: "English", de: "Deutsch", zh: "中文", ja: "日本語" };
+export const LANGUAGES = ["en", "de", "zh", "ja"];
+/** What the document says: attributes that name a sentence, and the properties it is for. */
+const SAID = { "data-t": ["textContent"], "data-t-label": ["ariaLabel"], "data-t-title": ["title", "ariaLabel"], "data-t-placeholder": ["placeholder", "ariaLabel"] };
 let sentences = {};
 let plurals = new Intl.PluralRules("en");
 
 export function chosenLanguage() {
-  const wanted = [kept.get("language", null), ...(navigator.languages ?? [])].filter(Boolean);
-  return wanted.map((tag) => String(tag).slice(0, 2)).find((tag) => tag in LANGUAGES) ?? "en";
+  const wanted = [kept.get("language", ""), ...navigator.languages];
+  return wanted.map((tag) => String(tag).slice(0, 2)).find((tag) => LANGUAGES.includes(tag)) ?? "en";
 }
 
 export async function loadLanguage(language = chosenLanguage()) {
@@ -17,22 +19,22 @@ export async function loadLanguage(language = chosenLanguage()) {
   if (document.documentElement.lang !== language) return; // another one was chosen meanwhile
   sentences = loaded;
   plurals = new Intl.PluralRules(language);
-  translate(document);
+  translate();
+  find("meta[name=description]").content = t("hero");
 }
 
 /** A sentence with values in it; "{n} item|{n} items" is chosen by `n`. */
 export function t(key, values = {}) {
   const forms = (sentences[key] ?? key).split("|");
-  const form = forms.length > 1 && plurals.select(values.n ?? 2) !== "one" ? forms[1] : forms[0];
+  const form = plurals.select(values.n ?? 2) === "one" ? forms[0] : forms.at(-1);
   return form.replace(/\{(\w+)\}/g, (_, name) => (typeof values[name] === "number" ? number(values[name]) : (values[name] ?? "")));
 }
 
-/** Fill in what the document says: `data-t` is a text, `data-t-title`, `data-t-label`, `data-t-placeholder` are attributes. */
-export function translate(root) {
-  for (const element of findAll("[data-t]", root)) element.textContent = t(element.dataset.t);
-  for (const [data, attribute] of [["tTitle", "title"], ["tLabel", "aria-label"], ["tPlaceholder", "placeholder"]]) {
-    const name = data.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    for (const element of findAll(`[data-${name}]`, root)) element.setAttribute(attribute, t(element.dataset[data]));
-  }
-  find("meta[name=description]")?.setAttribute("content", t("hero"));
+export const counted = (n) => t("items", { n });
+
+export function translate(root = document) {
+  for (const [attribute, properties] of Object.entries(SAID))
+    for (const element of findAll(`[${attribute}]`, root))
+      for (const property of properties) element[property] = t(element.getAttribute(attribute));
+  return root;
 }

@@ -1,102 +1,112 @@
-// The search box: words, images that are chosen, dropped or pasted, and chips for what else is asked.
+// The search box: words, images that are chosen, dropped or pasted, chips for what else is asked, and notices below it.
 
 import { isSound } from "/page/audio.js";
-import { button, find, icon, make } from "/page/dom.js";
-import { t } from "/page/i18n.js";
+import { button, find, iconButton, isNewTab, make } from "/page/dom.js";
+import { counted, t } from "/page/i18n.js";
 import { textOf } from "/page/results.js";
+import { toAddress } from "/page/state.js";
 import { Suggestions } from "/page/suggest.js";
 import { plain } from "/page/words.js";
 
 export class QueryBox {
-  /** `changed(part of the state)` is called when something new is asked; `added(files)` takes files to be added. */
-  constructor(api, changed, problem) {
-    Object.assign(this, { api, changed, problem, url: null, q: "", limit: 20 * 2 ** 20 });
+  q = "";
+
+  constructor(app) {
+    this.app = app;
     this.words = find("#words");
-    const ask = (q) => changed({ q, view: this.view === "explore" ? "explore" : "search" });
-    this.suggestions = new Suggestions(api, this.words, ask);
-    find("#query").addEventListener("submit", (event) => {
+    const ask = (q) => app.change({ q, view: app.state.view === "explore" ? "explore" : "search" });
+    this.suggestions = new Suggestions(app.api, this.words, ask);
+    find("#query").onsubmit = (event) => {
       event.preventDefault();
       this.suggestions.close();
       ask(this.words.value.trim());
-    });
-    find("#choose").addEventListener("click", () => find("#file").click());
-    find("#file").addEventListener("change", (event) => {
-      this.take(event.target.files);
-      event.target.value = "";
-    });
-    this.listenToPage();
+    };
+    find("#choose").onclick = () => find("#file").click();
+    find("#file").onchange = ({ target }) => {
+      this.take(target.files);
+      target.value = "";
+    };
+    document.onpaste = (event) => this.takeFrom(event, event.clipboardData);
+    document.ondragover = (event) => {
+      if (!event.dataTransfer?.types.includes("Files") || find("dialog[open]")) return;
+      event.preventDefault();
+      find("#dropping").hidden = false;
+    };
+    document.ondragleave = (event) => (find("#dropping").hidden ||= !event.relatedTarget);
+    document.ondrop = (event) => this.takeFrom(event, event.dataTransfer);
   }
 
-  listenToPage() {
-    const busy = () => Boolean(find("dialog[open]"));
-    document.addEventListener("paste", (event) => {
-      if (!event.clipboardData?.files.length || busy()) return;
-      event.preventDefault();
-      this.take(event.clipboardData.files);
-    });
-    const veil = find("#dropping");
-    const carriesFile = (event) => event.dataTransfer?.types.includes("Files") && !busy();
-    document.addEventListener("dragover", (event) => {
-      if (!carriesFile(event)) return;
-      event.preventDefault();
-      veil.hidden = false;
-    });
-    document.addEventListener("dragleave", (event) => {
-      if (!event.relatedTarget) veil.hidden = true;
-    });
-    document.addEventListener("drop", (event) => {
-      veil.hidden = true;
-      if (!carriesFile(event)) return;
-      event.preventDefault();
-      this.take(event.dataTransfer.files);
-    });
+  takeFrom(event, carried) {
+    find("#dropping").hidden = true;
+    if (!carried?.files.length || find("dialog[open]")) return;
+    event.preventDefault();
+    this.take(carried.files);
   }
 
   take(files) {
     const image = [...files].find((file) => file.type.startsWith("image/") || isSound(file));
-    if (!image) return this.problem(t("not.image"));
-    if (image.size > this.limit) return this.problem(t("too.large", { n: Math.floor(this.limit / 2 ** 20) }));
-    return this.changed({ image, like: [], unlike: [], q: "", into: "", view: "search" });
+    const wrong = fileProblem(image, this.app.limit);
+    if (wrong) this.app.say(wrong, true);
+    else this.app.change({ image, like: [], unlike: [], q: "", into: "", view: "search" });
   }
 
   examples(texts) {
-    find("#examples").replaceChildren(...texts.map((text) => button(plain(text), () => this.changed({ q: plain(text) }))));
+    find("#examples").replaceChildren(...texts.map(plain).map((q) => button(q, () => this.app.change({ q }))));
   }
 
   /** What is typed stays as long as the question does: an answer that arrives meanwhile must not erase it. */
   show(state) {
-    this.view = state.view;
     if (state.q !== this.q) this.words.value = this.q = state.q;
     const chips = [];
-    if (this.url) URL.revokeObjectURL(this.url);
-    this.url = state.image ? URL.createObjectURL(state.image) : null;
-    if (state.image) chips.push(this.chip(isSound(state.image) ? null : make("img", { src: this.url, alt: "" }), t("your.image"), () => this.changed({ image: null })));
+    URL.revokeObjectURL(this.url);
+    this.url = state.image && URL.createObjectURL(state.image);
+    if (state.image) chips.push(this.chip("", t("your.image"), { image: null }, isSound(state.image) ? null : make("img", { src: this.url, alt: "" })));
     for (const sign of ["like", "unlike"])
-      if (state[sign].length > 3) chips.push(this.chip(null, t(`${sign}.n`, { n: state[sign].length }), () => this.changed({ [sign]: [] }), sign));
+      if (state[sign].length > 3) chips.push(this.chip(sign, t(`${sign}.one`, { name: counted(state[sign].length) }), { [sign]: [] }));
       else for (const id of state[sign]) chips.push(this.exampleChip(sign, id, state[sign]));
     find("#chips").replaceChildren(...chips);
     this.words.placeholder = chips.length ? t("words.more") : t("placeholder");
   }
 
-  chip(image, text, remove, sign = "") {
-    const cross = make("button", { type: "button", class: "icon", "aria-label": t("remove", { name: text }), onclick: remove }, icon("close"));
-    return make("span", { class: `chip ${sign}` }, image, make("span", {}, text), cross);
+  /** What is asked besides words; taking it away changes the question so. */
+  chip(sign, text, change, image = null) {
+    return make("span", { className: `chip ${sign}` }, image, make("span", text), iconButton("close", t("remove", { name: text }), () => this.app.change(change)));
   }
 
   exampleChip(sign, id, all) {
-    const image = make("img", { alt: "", hidden: true });
-    const chip = this.chip(image, t(`${sign}.one`, { name: id }), () => this.changed({ [sign]: all.filter((one) => one !== id) }), sign);
-    this.api.item(id).then(
-      (item) => {
-        const name = t(`${sign}.one`, { name: textOf(item) || item.item });
-        find("span", chip).textContent = name;
-        find("button", chip).setAttribute("aria-label", t("remove", { name }));
-        if (!item.media) return;
-        image.hidden = false;
-        this.api.show(image, item.media);
-      },
-      () => {},
-    );
+    const change = { [sign]: all.filter((one) => one !== id) };
+    const chip = this.chip(sign, t(`${sign}.one`, { name: id }), change);
+    this.app.api.item(id).then(async (item) => {
+      const name = t(`${sign}.one`, { name: textOf(item) || item.item });
+      chip.firstChild.textContent = name;
+      chip.lastChild.title = chip.lastChild.ariaLabel = t("remove", { name });
+      if (item.media) chip.prepend(await this.app.api.show(make("img", { alt: "" }), item.media));
+    }, () => {});
     return chip;
   }
+}
+
+/** Why a file cannot be searched with or added, if it cannot. */
+export function fileProblem(file, limit) {
+  if (!file?.type.startsWith("image/") && !(file && isSound(file))) return t("not.image");
+  return file.size > limit ? t("too.large", { n: Math.floor(limit / 2 ** 20) }) : "";
+}
+
+/** What the server has to say about a question: did you mean, ignored words, nothing close enough. */
+export function showNotices(app, { ignored = [], did_you_mean: meant, nothing_close: far, corrected, hits } = {}) {
+  const link = (text, change) => make("a", {
+    href: toAddress(app.changed(change)),
+    onclick(event) {
+      if (isNewTab(event)) return;
+      event.preventDefault();
+      app.change(change);
+    },
+  }, text);
+  const around = (key, element) => t(key, { words: "\0" }).split("\0").toSpliced(1, 0, element);
+  const lines = [];
+  if (meant && corrected) lines.push(make("p.meant", around("showing.for", make("strong", meant)), " ", link(t("as.typed"), { exact: true })));
+  else if (meant) lines.push(make("p.meant", around("meant", link(meant, { q: meant }))));
+  if (ignored.length) lines.push(make("p.ignored", t("ignored", { words: ignored.join(", ") })));
+  find("#notices").replaceChildren(...lines);
+  find("#nearest").hidden = !(far && hits.length);
 }

@@ -1,7 +1,7 @@
 // The results: one card is one item, near-duplicates stand behind one card, and pages never repeat.
 
 import { player } from "/page/audio.js";
-import { find, icon, iconButton, make, percent } from "/page/dom.js";
+import { bar, button, find, icon, iconButton, make, percent } from "/page/dom.js";
 import { Grid } from "/page/grid.js";
 import { t } from "/page/i18n.js";
 import { isMedia, kindOf } from "/page/kinds.js";
@@ -14,31 +14,38 @@ const MOST_BEHIND = 24; // however alike all are, the list goes on
 export const labelsOf = (metadata) => [metadata.label ?? metadata.labels ?? []].flat().filter((label) => label !== null).map(plain);
 /** The classes that were given, else the one that is guessed. */
 export function tagsOf(metadata) {
-  const given = labelsOf(metadata).map((tag) => make("span", { class: "tag" }, tag));
-  return given.length || !metadata.guess ? given : [make("span", { class: "tag guessed", title: t("guessed") }, plain(metadata.guess))];
+  const given = labelsOf(metadata).map((tag) => make("span.tag", tag));
+  const guess = metadata.guess ? [make("span.tag.guessed", { title: t("guessed") }, plain(metadata.guess))] : [];
+  return make("div.tags", given.length ? given : guess);
 }
 export const textOf = ({ metadata }) => plain(metadata.text ?? metadata.title);
 export const nameOf = (hit) => textOf(hit) || hit.item || hit.id;
 
+/** What opens a card: the item as its kind shows it, and its text below. */
+export function opener(hit, api, properties) {
+  const [text, name, words] = [textOf(hit), nameOf(hit), hit.why?.words ?? []];
+  const caption = isMedia(hit) ? make("span.caption", marked(name, text ? words : [], { short: true })) : null;
+  return button([kindOf(hit).card(hit, { api, name, words, alt: text ? "" : name }), caption], null, { className: "open", ...properties });
+}
+
 export class Results {
-  /** `more()` loads the next page; `open(place)` looks closely; `like(hit)` searches for more like it. */
-  constructor(api, selection, { open, like, more, leave }) {
-    Object.assign(this, { api, selection, open, like, leave });
+  constructor(app) {
+    Object.assign(this, { app, selection: app.selection });
     this.list = find("#results");
     this.grid = new Grid(this.list, {
       card: (place) => this.card(this.hits[place], place),
-      more,
+      more: () => app.more(),
       least: (width) => (width < 600 ? 150 : 216),
       below: () => (this.ranked ? 106 : 84),
     });
     this.reset();
-    this.list.addEventListener("keydown", (event) => this.key(event));
-    selection.changed(() => this.mark());
+    this.list.onkeydown = (event) => this.key(event);
+    this.selection.changed(() => this.mark());
   }
 
   reset() {
     Object.assign(this, { hits: [], seen: new Set(), loaded: 0, leaders: [], far: false, ranked: true });
-    this.grid?.clear();
+    this.grid.clear();
     find("#nothing").hidden = true;
   }
 
@@ -48,13 +55,13 @@ export class Results {
 
   /** Whether a question is under way whose answer will replace what is here. */
   busy(yes) {
-    this.list.setAttribute("aria-busy", String(yes));
+    this.list.ariaBusy = yes;
   }
 
   /** Add a page; what moved between two pages is not shown twice. `expected` more are still to come. */
   add(hits, { far = false, group = false, expected = 0 } = {}) {
     this.far = far;
-    this.ranked = hits.length ? "score" in hits[0] : this.ranked;
+    if (hits.length) this.ranked = "score" in hits[0];
     const grown = new Set();
     for (const hit of hits) {
       const key = hit.item || hit.id;
@@ -67,15 +74,15 @@ export class Results {
         grown.add(this.hits.indexOf(leader));
       } else this.hits.push(hit);
     }
-    this.grid.set(this.hits.length, expected);
+    this.wait(expected);
     for (const place of grown) this.grid.refresh(place);
   }
 
   /** The card behind which a near-duplicate stands, if there is one. */
   leader(hit) {
     if (!hit.signature) return null;
-    const bits = [parseInt(hit.signature.slice(0, 8), 16), parseInt(hit.signature.slice(8, 16), 16)];
-    const colours = hit.signature.slice(16).match(/../g).map((pair) => parseInt(pair, 16));
+    const numbers = (from, to, width) => hit.signature.slice(from, to).match(RegExp(`.{${width}}`, "g")).map((one) => parseInt(one, 16));
+    const [bits, colours] = [numbers(0, 16, 8), numbers(16, undefined, 2)];
     const found = this.leaders.find(
       (one) =>
         (one.hit.group?.length ?? 0) < MOST_BEHIND &&
@@ -83,19 +90,23 @@ export class Results {
         one.colours.every((value, place) => Math.abs(value - colours[place]) <= MOST_DIFFERENT_COLOUR),
     );
     if (!found) this.leaders.push({ bits, colours, hit });
-    return found?.hit ?? null;
+    return found?.hit;
+  }
+
+  /** Put others in the place of what is shown. */
+  replace(hits, loaded) {
+    Object.assign(this, { hits, loaded });
+    const { waiting } = this.grid;
+    this.grid.clear();
+    this.wait(waiting);
   }
 
   /** Take items out, by the ids of the entries that stand for them; returns how many were here. */
   remove(ids) {
-    const before = this.hits.length;
-    this.hits = this.hits.filter((hit) => !ids.has(hit.id));
-    for (const hit of this.hits) if (hit.group) hit.group = hit.group.filter((one) => !ids.has(one.id));
-    const gone = before - this.hits.length;
-    this.loaded -= gone;
-    const { waiting } = this.grid;
-    this.grid.clear();
-    this.grid.set(this.hits.length, waiting);
+    const rest = this.hits.filter((hit) => !ids.has(hit.id));
+    for (const hit of rest) if (hit.group) hit.group = hit.group.filter((one) => !ids.has(one.id));
+    const gone = this.hits.length - rest.length;
+    this.replace(rest, this.loaded - gone);
     return gone;
   }
 
@@ -109,43 +120,47 @@ export class Results {
   }
 
   card(hit, place) {
-    const text = textOf(hit);
-    const name = nameOf(hit);
-    const words = hit.why?.words ?? [];
-    const short = name.slice(0, 80);
-    const open = make("button", { type: "button", class: "open", onclick: (event) => this.press(event, place) });
-    open.append(kindOf(hit).card(hit, { api: this.api, name, words, alt: text ? "" : name }));
-    const tags = tagsOf(hit.metadata);
-    if (isMedia(hit)) open.append(make("span", { class: "caption" }, ...(text ? marked(text, words, { short: true }) : [name])));
-    const pick = make("button", { type: "button", class: "pick", role: "checkbox", tabIndex: -1, "aria-label": t("select", { name: short }), onclick: (event) => this.pick(place, event.shiftKey) }, icon("check"));
-    const like = iconButton("alike", t("like.named", { name: short }), () => this.like(hit), { class: "like icon", title: t("like") });
-    const card = make("li", { class: "card", "data-id": hit.id, "data-item": hit.item, "data-modality": hit.modality, "aria-posinset": String(place + 1), "aria-setsize": String(this.total ?? -1) });
-    const sound = player(hit, { api: this.api, name });
-    card.append(open, pick, like, ...(sound ? [sound] : []), make("div", { class: "tags" }, ...tags));
-    if (hit.group?.length) card.append(make("span", { class: "stack", title: t("duplicates", { n: hit.group.length }) }, `+${hit.group.length}`));
-    if ("score" in hit) card.append(this.foot(hit));
+    const { api, actions, total } = this.app;
+    const name = nameOf(hit).slice(0, 80);
+    const card = make(
+      "li.card",
+      { "data-id": hit.id, "data-item": hit.item, "data-modality": hit.modality, "aria-posinset": place + 1, "aria-setsize": total ?? -1 },
+      opener(hit, api, { onclick: (event) => this.press(event, place) }),
+      button(icon("check"), (event) => this.pick(place, event.shiftKey), { className: "pick", role: "checkbox", tabIndex: -1, ariaLabel: `${t("select")}: ${name}` }),
+      iconButton("alike", `${t("like")}: ${name}`, () => actions.like(hit), { className: "like icon", title: t("like") }),
+      player(hit, { api, name }),
+      tagsOf(hit.metadata),
+      hit.group?.length ? make("span.stack", { title: t("duplicates", { n: hit.group.length }) }, `+${hit.group.length}`) : null,
+      "score" in hit ? this.foot(hit) : null,
+    );
     this.markCard(card, hit);
     return card;
   }
 
+  /** Why it is here, and how probably it belongs, as a figure and a little bar. */
   foot(hit) {
-    const why = reason(hit);
-    const told = why && (!this.far || hit.why.words.length) ? make("span", { class: "why", title: figures(hit) }, why) : make("span", { class: "why" });
-    return make("div", { class: "foot-line" }, told, likely(hit));
+    const told = !this.far || hit.why?.words.length ? reason(hit) : "";
+    const known = typeof hit.probability === "number";
+    const score = make("span.score", { title: known ? t("likely", { p: percent(hit.probability) }) : t("figure.score") });
+    if (known) score.append(bar(hit.probability), percent(hit.probability), make("span.unseen", ` ${t("likely.short")}`));
+    else score.append(hit.score.toFixed(2));
+    return make("div.foot-line", make("span.why", { title: told && figures(hit) }, told), score);
   }
 
   /** A click opens; with Ctrl or Shift, or while some are selected, it selects. */
   press(event, place) {
     if (event.ctrlKey || event.metaKey || event.shiftKey || (this.selection.size && event.detail > 0)) this.pick(place, event.shiftKey);
-    else this.open(place);
+    else this.app.open(this.hits[place]);
   }
 
   pick(place, range = false) {
-    if (range && this.last >= 0) {
-      const [from, to] = [Math.min(this.last, place), Math.max(this.last, place)];
-      this.selection.add(this.hits.slice(from, to + 1));
-    } else this.selection.toggle(this.hits[place]);
+    if (range && this.last >= 0) this.pickRange(this.last, place);
+    else this.selection.toggle(this.hits[place]);
     this.last = place;
+  }
+
+  pickRange(from, to) {
+    this.selection.add(this.hits.slice(Math.min(from, to), Math.max(from, to) + 1));
   }
 
   mark() {
@@ -157,25 +172,25 @@ export class Results {
   markCard(card, hit) {
     const chosen = this.selection.has(hit);
     card.classList.toggle("chosen", chosen);
-    find(".pick", card)?.setAttribute("aria-checked", String(chosen));
+    find(".pick", card).ariaChecked = chosen;
   }
 
   /** Arrow keys walk over the grid as it is laid out; with Shift they select; Space selects, Control-A all. */
   key(event) {
-    const here = [...this.grid.shown].find(([, card]) => card.contains(event.target))?.[0];
-    if (here === undefined || event.altKey || (event.key === " " && !event.target.matches(".open"))) return;
-    const step = this.grid.columns;
-    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: step, ArrowUp: -step, PageDown: step * 3, PageUp: -step * 3 };
     const { key } = event;
-    if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "a") this.selection.add(this.hits);
-    else if (event.ctrlKey || event.metaKey) return;
-    else if (key === " " || key === "x") this.pick(here, event.shiftKey);
-    else if (key === "Escape" || (key === "ArrowUp" && here < step && !event.shiftKey)) {
-      if (key === "Escape" && this.selection.size) this.selection.clear();
-      else this.leave();
-    } else if (key in steps || key === "Home" || key === "End") {
-      const next = this.grid.focus(key === "Home" ? 0 : key === "End" ? this.hits.length - 1 : here + steps[key]);
-      if (event.shiftKey) this.selection.add(this.hits.slice(Math.min(here, next), Math.max(here, next) + 1));
+    const here = [...this.grid.shown].find(([, card]) => card.contains(event.target))?.[0];
+    if (here === undefined || event.altKey || (key === " " && !event.target.matches(".open"))) return;
+    const step = this.grid.columns;
+    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: step, ArrowUp: -step, PageDown: step * 3, PageUp: -step * 3, Home: -Infinity, End: Infinity };
+    if (event.ctrlKey || event.metaKey) {
+      if (key.toLowerCase() !== "a") return;
+      this.selection.add(this.hits);
+    } else if (key === " " || key === "x") this.pick(here, event.shiftKey);
+    else if (key === "Escape" && this.selection.size) this.selection.clear();
+    else if (key === "Escape" || (key === "ArrowUp" && here < step && !event.shiftKey)) find("#words").focus();
+    else if (key in steps) {
+      const next = this.grid.focus(here + steps[key]);
+      if (event.shiftKey) this.pickRange(here, next);
       this.last = next;
     } else return;
     event.preventDefault();
@@ -196,16 +211,7 @@ export function reason({ why }) {
   return [led, matches].filter(Boolean).join(" · ");
 }
 
-export function figures(hit) {
-  const told = [["image", hit.why?.image], ["text", hit.why?.text], ["bm25", hit.why?.bm25], ["score", hit.score]];
+export function figures({ why, score }) {
+  const told = Object.entries({ image: why?.image, text: why?.text, bm25: why?.bm25, score });
   return told.filter(([, value]) => typeof value === "number").map(([name, value]) => `${t(`figure.${name}`)} ${value.toFixed(2)}`).join(" · ");
-}
-
-/** How probably it belongs, as a figure and a little bar. */
-export function likely(hit) {
-  const known = hit.probability !== null && hit.probability !== undefined;
-  if (!known) return make("span", { class: "score", title: t("figure.score") }, hit.score.toFixed(2));
-  const fill = make("i");
-  fill.style.width = `${Math.round(hit.probability * 100)}%`;
-  return make("span", { class: "score", title: t("likely", { p: percent(hit.probability) }) }, make("span", { class: "bar", "aria-hidden": "true" }, fill), percent(hit.probability), make("span", { class: "unseen" }, ` ${t("likely.short")}`));
 }

@@ -1,26 +1,34 @@
 // Saved searches: a name and an address each, kept in this browser.
 
-import { button, find, icon, iconButton, kept, make } from "/page/dom.js";
+import { button, find, icon, iconButton, isNewTab, kept, make, options } from "/page/dom.js";
 import { t } from "/page/i18n.js";
+
+/** Show a form in the dialog for them; `sent` is called when it is submitted. */
+export function showForm(title, content, sent, kind = "") {
+  const dialog = find("#form");
+  const onsubmit = (event) => {
+    event.preventDefault();
+    sent();
+  };
+  dialog.className = kind;
+  dialog.replaceChildren(make("form", { onsubmit }, make("div.head", make("h2", { id: "form-title" }, title), iconButton("close", t("close"), () => dialog.close())), content));
+  dialog.showModal();
+  return dialog;
+}
+
+/** A box for a class, and the list of those that are known. */
+export const classInput = (classes, id, properties = {}) => [make("input", { maxLength: 200, list: id, ...properties }), make("datalist", { id }, options(classes))];
 
 /** Ask for one line of text; promises it, or null. `choices` are offered while typing. */
 export function askText(title, { value = "", choices = [], go = t("save.changes") } = {}) {
-  const dialog = find("#form");
-  const input = make("input", { value, maxLength: 200, required: true, "aria-label": title });
-  if (choices.length) input.setAttribute("list", "choices");
-  const list = make("datalist", { id: "choices" }, ...choices.map((one) => make("option", { value: one })));
-  const form = make("form", {}, make("h2", { id: "form-title" }, title), input, list, make("div", { class: "actions" }, make("button", { class: "primary" }, go), button(t("cancel"), () => dialog.close())));
-  dialog.className = "";
-  dialog.replaceChildren(form);
-  dialog.showModal();
-  input.select();
+  const [input, list] = classInput(choices, choices.length ? "choices" : "", { value, required: true, ariaLabel: title });
   return new Promise((given) => {
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
+    const dialog = showForm(title, [input, list, make("div.actions", make("button.primary", go), button(t("cancel"), () => dialog.close()))], () => {
       given(input.value.trim() || null); // at once: the browser tells of a closed dialog only later
       dialog.close();
     });
-    dialog.addEventListener("close", () => given(null), { once: true });
+    dialog.onclose = () => given(null);
+    input.select();
   });
 }
 
@@ -35,30 +43,31 @@ export class Saved {
     return kept.get("saved", []).filter((one) => typeof one?.name === "string" && String(one.address).startsWith("/"));
   }
 
-  async add(address, name) {
-    const given = await askText(t("save.name"), { value: name });
-    if (!given) return false;
-    kept.set("saved", [...this.all.filter((one) => one.name !== given), { name: given, address }]);
+  without(name) {
+    return this.all.filter((one) => one.name !== name);
+  }
+
+  async add(address, value) {
+    const name = await askText(t("save.name"), { value });
+    if (name) this.keep([...this.without(name), { name, address }]);
+    return name;
+  }
+
+  keep(all) {
+    kept.set("saved", all);
     this.show();
-    return true;
   }
 
   show() {
-    const { all } = this;
-    const link = ({ name, address }) => {
-      const anchor = make("a", { href: address }, icon("star"), name);
-      anchor.addEventListener("click", (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return; // a new tab is the browser's
+    const rows = this.all.map(({ name, address }) => {
+      const onclick = (event) => {
+        if (isNewTab(event)) return;
         event.preventDefault();
         find("#menu").open = false;
         this.go(address);
-      });
-      const forget = () => {
-        kept.set("saved", this.all.filter((one) => one.name !== name));
-        this.show();
       };
-      return make("li", {}, anchor, iconButton("close", t("remove", { name }), forget));
-    };
-    find("#saved").replaceChildren(...(all.length ? all.map(link) : [make("li", { class: "quiet" }, t("saved.none"))]));
+      return make("li", make("a", { href: address, onclick }, icon("star"), name), iconButton("close", t("remove", { name }), () => this.keep(this.without(name))));
+    });
+    find("#saved").replaceChildren(...(rows.length ? rows : [make("li.quiet", t("saved.none"))]));
   }
 }

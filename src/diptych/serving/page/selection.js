@@ -1,6 +1,6 @@
 // What is selected, in any view, and what can be done with it.
 
-import { button, find, icon, make, number, save } from "/page/dom.js";
+import { button, find, icon, iconButton, make, save } from "/page/dom.js";
 import { t } from "/page/i18n.js";
 import { labelsOf, textOf } from "/page/results.js";
 import { MOST_EXAMPLES } from "/page/state.js";
@@ -9,9 +9,11 @@ const MOST_IN_ZIP = 500;
 const AT_ONCE = 6;
 
 export class Selection {
-  constructor() {
-    this.chosen = new Map();
-    this.listeners = [];
+  chosen = new Map();
+  listeners = [() => this.show()];
+
+  constructor(app) {
+    this.app = app;
   }
 
   get size() {
@@ -46,33 +48,24 @@ export class Selection {
   }
 
   tell() {
-    for (const listener of this.listeners) listener(this);
-  }
-}
-
-/** The bar with what can be done; `writes()` says whether items may be changed. */
-export class SelectionBar {
-  constructor(selection, actions, writes) {
-    Object.assign(this, { selection, actions, writes });
-    this.bar = find("#selected");
-    selection.changed(() => this.show());
+    for (const listener of this.listeners) listener();
   }
 
+  /** The bar with what can be done. */
   show() {
-    const { size } = this.selection;
-    this.bar.hidden = !size;
+    const { hits, size } = this;
+    const { actions, writes } = this.app;
+    find("#selected").hidden = !size;
     document.body.classList.toggle("has-selection", size > 0);
-    if (!size) return;
-    const act = (name, image, run, kind = "") => make("button", { type: "button", class: kind, onclick: run }, icon(image), make("span", {}, t(name)));
-    const hits = this.selection.hits;
-    this.bar.replaceChildren(
+    const act = (name, text, run, className = "") => button([icon(name), make("span", text)], run, { className });
+    find("#selected").replaceChildren(
       make("strong", { role: "status" }, t("selected", { n: size })),
-      act("like.these", "like", () => this.actions.refine("like", hits)),
-      act("unlike.these", "unlike", () => this.actions.refine("unlike", hits)),
-      act("download.zip", "download", () => this.actions.download("zip", hits)),
-      act("download.csv", "download", () => this.actions.download("csv", hits)),
-      ...(this.writes() ? [act("label", "label", () => this.actions.label(hits)), act("delete", "remove", () => this.actions.remove(hits), "danger")] : []),
-      make("button", { type: "button", class: "icon", "aria-label": t("clear"), title: t("clear"), onclick: () => this.selection.clear() }, icon("close")),
+      act("like", t("like.these"), () => actions.refine("like", hits)),
+      act("unlike", t("unlike.these"), () => actions.refine("unlike", hits)),
+      act("download", "ZIP", () => actions.download("zip", hits)),
+      act("download", "CSV", () => actions.download("csv", hits)),
+      ...(writes ? [act("label", t("label"), () => actions.label(hits)), act("remove", t("delete"), () => actions.remove(hits), "danger")] : []),
+      iconButton("close", t("clear"), () => this.clear()),
     );
   }
 }
@@ -90,60 +83,50 @@ const cell = (value) => {
 };
 
 export function csvOf(hits) {
-  const own = new Set(["text", "label", "item", "has_media", "document"]);
-  const keys = [...new Set(hits.flatMap((hit) => Object.keys(hit.metadata ?? {})))].filter((key) => !own.has(key)).sort();
+  const own = ["text", "label", "item", "has_media", "document"];
+  const keys = [...new Set(hits.flatMap((hit) => Object.keys(hit.metadata ?? {})))].filter((key) => !own.includes(key)).sort();
   const rows = hits.map((hit) => [hit.item, hit.id, labelsOf(hit.metadata).join("; "), textOf(hit), hit.probability, hit.score, ...keys.map((key) => hit.metadata[key])]);
-  return [["item", "id", "label", "text", "probability", "score", ...keys], ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  return [["item", "id", "label", "text", "probability", "score", ...keys], ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
-/** Items that came from the map are known by id only: ask for the rest. */
-export async function complete(api, hits) {
+/** What `act` promises of each, a few at a time; null where it fails. `tell(share)` hears of the progress. */
+async function ofEach(hits, act, tell = () => {}) {
   const found = [];
-  for (let start = 0; start < hits.length; start += AT_ONCE)
-    found.push(...(await Promise.all(hits.slice(start, start + AT_ONCE).map((hit) => (hit.metadata ? hit : api.item(hit.id).catch(() => null))))));
+  while (found.length < hits.length) {
+    found.push(...(await Promise.all(hits.slice(found.length, found.length + AT_ONCE).map((hit) => act(hit).catch(() => null)))));
+    tell(found.length / hits.length);
+  }
   return found.filter(Boolean);
 }
 
-/** Hand over the images and a table of them; `tell(share)` hears of the progress. Returns how many were left out. */
+/** Hand over the images and a table of them. Returns how many were left out. */
 export async function download(api, kind, hits, tell) {
-  const day = new Date().toISOString().slice(0, 10);
-  const some = await complete(api, kind === "zip" ? hits.slice(0, MOST_IN_ZIP) : hits);
-  if (kind === "csv") {
-    save(new Blob(["\ufeff", csvOf(some)], { type: "text/csv" }), `diptych-${day}.csv`);
-    return 0;
-  }
-  const files = [{ name: "items.csv", data: new TextEncoder().encode(csvOf(some)) }];
-  let failed = 0;
+  const name = `diptych-${new Date().toISOString().slice(0, 10)}.${kind}`;
+  const wanted = kind === "zip" ? hits.slice(0, MOST_IN_ZIP) : hits;
+  const some = await ofEach(wanted, async (hit) => (hit.metadata ? hit : api.item(hit.id))); // the map knows only ids
+  if (kind === "csv") save(new Blob(["\ufeff", csvOf(some)], { type: "text/csv" }), name);
+  if (kind === "csv") return hits.length - some.length;
   const media = some.filter((hit) => hit.media);
-  for (let start = 0; start < media.length; start += AT_ONCE) {
-    const fetched = await Promise.all(media.slice(start, start + AT_ONCE).map((hit) => original(api, hit).catch(() => null)));
-    failed += fetched.filter((one) => !one).length;
-    files.push(...fetched.filter(Boolean));
-    tell((start + fetched.length) / media.length);
-  }
+  const files = await ofEach(media, (hit) => original(api, hit), tell);
   const { zipped } = await import("/page/zip.js");
-  save(zipped(files), `diptych-${day}.zip`);
-  return failed + hits.length - some.length;
+  save(zipped([{ name: "items.csv", data: new TextEncoder().encode(csvOf(some)) }, ...files]), name);
+  return media.length - files.length + hits.length - some.length;
 }
-
-const ENDINGS = { "image/jpeg": "jpg", "image/png": "png", "image/webp": "webp", "image/gif": "gif", "image/avif": "avif", "image/bmp": "bmp" };
 
 async function original(api, hit) {
   const response = await api.fetch(`${hit.media}?size=original`);
-  const kind = (response.headers.get("content-type") ?? "").split(";")[0];
+  const [, ending = "bin"] = /^image\/(jpeg|png|webp|gif|avif|bmp)/.exec(response.headers.get("content-type")) ?? [];
   const stem = (hit.item || hit.id).replace(/[^\p{L}\p{N}._-]+/gu, "_").replace(/\.(jpe?g|png|webp|gif|avif|bmp)$/i, "").slice(-80);
-  return { name: `${stem}.${ENDINGS[kind] ?? "bin"}`, data: new Uint8Array(await response.arrayBuffer()) };
+  return { name: `${stem}.${ending.replace("jpeg", "jpg")}`, data: new Uint8Array(await response.arrayBuffer()) };
 }
 
 /** Say something for a while, with at most one thing to do about it; returns a function that takes it away. */
 export function toast(words, { action, run, seconds = 6 } = {}) {
-  const box = make("div", { class: "toast" }, make("span", {}, words));
+  const box = make("div.toast", make("span", words));
   const end = () => box.remove();
   if (action) box.append(button(action, () => { end(); run(); }));
-  box.append(make("button", { type: "button", class: "icon", "aria-label": t("close"), onclick: end }, icon("close")));
+  box.append(iconButton("close", t("close"), end));
   find("#toasts").append(box);
   if (seconds) setTimeout(end, seconds * 1000);
-  return Object.assign(end, { say: (text) => (find("span", box).textContent = text) });
+  return Object.assign(end, { say: (text) => (box.firstChild.textContent = text) });
 }
-
-export const counted = (n) => t("items", { n, count: number(n) });

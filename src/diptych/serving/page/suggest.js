@@ -12,24 +12,18 @@ export function rememberQuery(q) {
 }
 
 export class Suggestions {
+  list = find("#suggestions");
+  active = -1;
+  asked = null;
+
   /** `chosen(text)` is called when a suggestion is taken. */
   constructor(api, input, chosen) {
-    this.api = api;
-    this.input = input;
-    this.chosen = chosen;
-    this.list = find("#suggestions");
-    this.active = -1;
-    this.timer = 0;
-    this.asked = null;
-    input.addEventListener("input", () => this.type());
-    input.addEventListener("keydown", (event) => this.key(event));
-    input.addEventListener("blur", () => this.close());
-    input.addEventListener("click", () => input.value.trim() || this.isOpen || this.show(recentQueries().slice(0, 6), ""));
-    this.list.addEventListener("pointerdown", (event) => event.preventDefault()); // the box keeps the focus
-    this.list.addEventListener("click", (event) => {
-      const option = event.target.closest("[role=option]");
-      if (option) this.take(option.dataset.text);
-    });
+    Object.assign(this, { api, input, chosen });
+    input.oninput = () => this.type();
+    input.onkeydown = (event) => this.key(event);
+    input.onblur = () => this.close();
+    input.onclick = () => input.value.trim() || this.isOpen || this.show(recentQueries().slice(0, 6), "");
+    this.list.onpointerdown = (event) => event.preventDefault(); // the box keeps the focus
   }
 
   get isOpen() {
@@ -38,33 +32,33 @@ export class Suggestions {
 
   type() {
     this.forget();
-    const typed = this.input.value.trimStart();
-    if (!typed.trim()) return this.close();
-    this.timer = setTimeout(() => this.ask(typed.slice(0, 200)), PAUSE);
-    return undefined;
+    const typed = this.input.value.trimStart().slice(0, 200);
+    if (typed) this.timer = setTimeout(() => this.ask(typed), PAUSE);
+    else this.close();
   }
 
-  async ask(typed) {
+  async ask(q) {
     const asked = (this.asked = new AbortController());
-    try {
-      const { suggestions } = await this.api.json(`/v1/suggest?${new URLSearchParams({ q: typed })}`, { signal: asked.signal });
-      if (this.asked === asked && document.activeElement === this.input) this.show(suggestions, typed);
-    } catch {
-      if (this.asked === asked) this.close(); // a search works without them
-    }
+    const { signal } = asked;
+    const found = await this.api.json(`/v1/suggest?${new URLSearchParams({ q })}`, { signal }).catch(() => null);
+    if (this.asked !== asked) return;
+    if (!found) this.close(); // a search works without them
+    else if (document.activeElement === this.input) this.show(found.suggestions, q);
   }
 
   show(texts, typed) {
     const said = typed.trim().toLowerCase();
-    const options = texts.filter((text) => text.toLowerCase() !== said).map((text, place) => {
+    const others = texts.filter((text) => text.toLowerCase() !== said);
+    this.list.replaceChildren(...others.map((text, place) => {
       const known = text.toLowerCase().startsWith(said) ? said.length : 0;
-      const option = make("li", { role: "option", id: `suggestion-${place}`, "aria-selected": "false", "data-text": text });
-      option.append(text.slice(0, known), make("strong", {}, text.slice(known)));
-      return option;
-    });
-    this.list.replaceChildren(...options);
-    this.list.hidden = !options.length;
-    this.input.setAttribute("aria-expanded", String(this.isOpen));
+      return make("li", { role: "option", id: `suggestion-${place}`, onclick: () => this.take(text) }, text.slice(0, known), make("strong", text.slice(known)));
+    }));
+    this.open(others.length > 0);
+  }
+
+  open(yes) {
+    this.list.hidden = !yes;
+    this.input.ariaExpanded = yes;
     this.activate(-1);
   }
 
@@ -77,19 +71,16 @@ export class Suggestions {
 
   close() {
     this.forget();
-    this.list.hidden = true;
-    this.input.setAttribute("aria-expanded", "false");
-    this.activate(-1);
+    this.open(false);
   }
 
   activate(place) {
     this.active = place;
-    [...this.list.children].forEach((option, at) => option.setAttribute("aria-selected", String(at === place)));
-    const option = this.list.children[place];
-    if (option) {
-      this.input.setAttribute("aria-activedescendant", option.id);
-      option.scrollIntoView({ block: "nearest" });
-    } else this.input.removeAttribute("aria-activedescendant");
+    const options = [...this.list.children];
+    options.forEach((option, at) => (option.ariaSelected = at === place));
+    this.input.setAttribute("aria-activedescendant", options[place]?.id ?? "");
+    if (place < 0) this.input.removeAttribute("aria-activedescendant");
+    options[place]?.scrollIntoView({ block: "nearest" });
   }
 
   take(text) {
@@ -100,13 +91,12 @@ export class Suggestions {
 
   key(event) {
     if (event.isComposing || !this.isOpen) return;
-    const count = this.list.children.length;
-    const option = this.list.children[this.active];
+    const { children } = this.list;
     if (event.key.startsWith("Arrow")) this.forget(); // whoever chooses wants the list to stay as it is
-    if (event.key === "ArrowDown") this.activate(this.active + 1 < count ? this.active + 1 : -1);
-    else if (event.key === "ArrowUp") this.activate(this.active < 0 ? count - 1 : this.active - 1);
+    if (event.key === "ArrowDown") this.activate(this.active + 1 < children.length ? this.active + 1 : -1);
+    else if (event.key === "ArrowUp") this.activate(this.active < 0 ? children.length - 1 : this.active - 1);
     else if (event.key === "Escape") this.close();
-    else if (event.key === "Enter" && option) this.take(option.dataset.text);
+    else if (event.key === "Enter" && children[this.active]) this.take(children[this.active].textContent);
     else return;
     event.preventDefault();
   }

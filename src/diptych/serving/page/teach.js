@@ -1,11 +1,11 @@
 // Teach: name what helps most, see it spread, learn from it, compare, and go back if it was better before.
 
 import { player } from "/page/audio.js";
-import { button, find, findAll, make, number, percent, save } from "/page/dom.js";
-import { t } from "/page/i18n.js";
-import { isMedia, kindOf } from "/page/kinds.js";
-import { nameOf, textOf } from "/page/results.js";
-import { counted, toast } from "/page/selection.js";
+import { bar, button, find, findAll, make, number, options, percent, save } from "/page/dom.js";
+import { counted, t } from "/page/i18n.js";
+import { nameOf, opener } from "/page/results.js";
+import { classInput } from "/page/saved.js";
+import { toast } from "/page/selection.js";
 import { recentQueries } from "/page/suggest.js";
 
 const QUESTIONS = 8;
@@ -21,30 +21,30 @@ export class View {
   }
 
   build() {
-    this.input = make("input", { maxLength: 200, placeholder: t("teach.type"), "aria-label": t("teach.type") });
-    this.input.setAttribute("list", "teach-classes");
-    const form = make("form", {}, this.input, make("datalist", { id: "teach-classes" }), make("button", { class: "primary" }, t("teach.name")));
-    form.append(button(t("teach.none"), () => this.answer({ answer: "none" })), button(t("teach.skip"), () => this.answer({ answer: "skip" })), button(t("teach.undo"), () => this.undo(), { class: "undo", disabled: true }));
-    form.addEventListener("submit", (event) => {
+    [this.input, this.known] = classInput([], "teach-classes", { placeholder: t("teach.type"), ariaLabel: t("teach.type") });
+    const onsubmit = (event) => {
       event.preventDefault();
       const label = this.input.value.trim();
       this.input.value = "";
       if (label) this.answer({ label });
-    });
-    this.title = make("h2", {}, t("teach.ask"));
-    this.says = make("p", { class: "quiet", role: "status" }, t("teach.how"));
+    };
     this.back = button(t("teach.back"), () => this.check(null), { hidden: true });
-    this.keys = make("div", { class: "classes", role: "group", "aria-label": t("teach.classes") });
-    this.list = make("ol", { class: "ask", "aria-label": t("teach.ask") });
-    this.figures = make("dl", { class: "figures" });
-    this.learning = make("div", { class: "learning" });
-    this.fills = make("ul", { class: "fills" });
+    this.undoing = button(`${t("undo")} (Z)`, () => this.undo(), { disabled: true });
+    const form = make("form", { onsubmit }, this.input, this.known, make("button.primary", t("label")),
+      button(t("teach.none"), () => this.answer({ answer: "none" })), button(t("teach.skip"), () => this.answer({ answer: "skip" })), this.undoing);
+    this.title = make("h2", t("teach.ask"));
+    this.says = make("p.quiet", { role: "status" }, t("teach.how"));
+    this.keys = make("div.classes", { role: "group", "aria-label": t("teach.classes") });
+    this.list = make("ol.ask", { "aria-label": t("teach.ask") });
+    this.figures = make("dl.figures");
+    this.learning = make("div.learning");
+    this.fills = make("ul.fills");
     const take = make("input", { type: "file", accept: ".csv,text/csv", class: "unseen", tabIndex: -1, "aria-hidden": "true", onchange: () => this.import(take) });
-    const files = make("div", { class: "actions" }, button(t("teach.export"), () => this.export()), button(t("teach.import"), () => take.click()), take);
-    this.panel = make("section", { class: "panel", "aria-label": t("teach.classes") }, this.figures, this.learning, make("h3", {}, t("teach.classes")), this.fills, files);
-    this.compared = make("section", { class: "compare", "aria-label": t("teach.compare"), hidden: true });
-    const top = make("div", { class: "naming" }, make("div", { class: "head" }, this.title, this.back), this.says, form, this.keys);
-    this.root.replaceChildren(make("div", {}, top, this.list), this.panel, this.compared);
+    const files = make("div.actions", button(t("teach.export"), () => this.export()), button(t("teach.import"), () => take.click()), take);
+    this.panel = make("section.panel", { "aria-label": t("teach.classes") }, this.figures, this.learning, make("h3", t("teach.classes")), this.fills, files);
+    this.compared = make("section.compare", { "aria-label": t("teach.compare"), hidden: true });
+    const top = make("div.naming", make("div.head", this.title, this.back), this.says, form, this.keys);
+    this.root.replaceChildren(make("div", top, this.list), this.panel, this.compared);
   }
 
   speak() {
@@ -63,7 +63,7 @@ export class View {
       this.follow(await this.api.json("/v1/learn"));
     } catch (error) {
       this.list.replaceChildren();
-      this.says.textContent = t("teach.off", { why: error.message });
+      this.says.textContent = `${t("error.title")}: ${error.message}`;
     }
   }
 
@@ -102,36 +102,28 @@ export class View {
 
   render() {
     const names = [...new Set([...(this.classes ?? []), ...(this.status?.classes ?? []).map(({ label }) => label)])];
-    find("datalist", this.root).replaceChildren(...names.map((value) => make("option", { value })));
+    this.known.replaceChildren(...options(names));
     this.order = names.slice(0, 9);
-    this.keys.replaceChildren(...names.slice(0, 40).map((label, place) => button("", () => this.answer({ label }), { "data-label": label })));
-    findAll("button", this.keys).forEach((one, place) => one.append(...(place < 9 ? [make("kbd", {}, String(place + 1))] : []), names[place]));
+    this.keys.replaceChildren(...names.slice(0, 40).map((label, place) => button([place < 9 && make("kbd", place + 1), label], () => this.answer({ label }), { "data-label": label })));
     this.active = Math.min(this.active, Math.max(0, this.cards.length - 1));
     const focused = this.list.contains(document.activeElement);
     this.list.replaceChildren(...this.cards.map((card, place) => this.card(card, place)));
     if (focused) this.focus(this.active);
     else this.point(this.active);
-    find(".undo", this.root).disabled = !this.done.length;
+    this.undoing.disabled = !this.done.length;
   }
 
   card(item, place) {
-    const name = nameOf(item);
-    const open = make("button", { type: "button", class: "open", "aria-pressed": String(this.chosen.has(item.item)), onclick: () => this.toggle(place), onfocus: () => this.point(place) });
-    open.append(kindOf(item).card(item, { api: this.api, name, words: [], alt: "" }));
-    if (isMedia(item)) open.append(make("span", { class: "caption" }, textOf(item) || name));
-    const card = make("li", { class: `card${this.chosen.has(item.item) ? " chosen" : ""}`, "data-item": item.item, "data-reason": item.reason });
-    const sound = player(item, { api: this.api, name });
-    card.append(open, ...(sound ? [sound] : []), this.guess(item));
-    return card;
+    const chosen = this.chosen.has(item.item);
+    const open = opener(item, this.api, { ariaPressed: chosen, onclick: () => this.toggle(place), onfocus: () => this.point(place) });
+    return make("li", { className: `card${chosen ? " chosen" : ""}`, "data-item": item.item, "data-reason": item.reason }, open, player(item, { api: this.api, name: nameOf(item) }), this.guess(item));
   }
 
   guess(item) {
     const known = item.guess !== null && item.guess !== undefined;
     const sure = item.taught ? 1 : (item.certainty ?? 0);
-    const fill = make("i");
-    fill.style.width = `${Math.round(sure * 100)}%`;
     const told = item.taught ? t("teach.given") : known ? (sure >= 0.5 ? t("teach.sure", { p: percent(sure) }) : t("teach.unsure")) : item.reason === "cluster" && item.cluster_size ? t("teach.group", { n: item.cluster_size }) : t("teach.unknown");
-    return make("div", { class: `guess${sure < 0.5 ? " unsure" : ""}` }, known ? make("strong", {}, item.guess) : null, make("span", {}, told), known ? make("span", { class: "bar", "aria-hidden": "true" }, fill) : null);
+    return make("div", { className: `guess${sure < 0.5 ? " unsure" : ""}` }, known && make("strong", item.guess), make("span", told), known && bar(sure));
   }
 
   toggle(place) {
@@ -139,7 +131,7 @@ export class View {
     if (!this.chosen.delete(item)) this.chosen.add(item);
     const card = this.list.children[place];
     card.classList.toggle("chosen", this.chosen.has(item));
-    find(".open", card).setAttribute("aria-pressed", String(this.chosen.has(item)));
+    find(".open", card).ariaPressed = this.chosen.has(item);
     this.focus(place);
   }
 
@@ -182,10 +174,10 @@ export class View {
   inTurn(act) {
     const here = document.activeElement;
     this.waiting += 1;
-    this.list.setAttribute("aria-busy", "true");
+    this.list.ariaBusy = true;
     this.queue = (this.queue ?? Promise.resolve()).then(() => act(here)).catch((error) => toast(error.message)).then(() => {
       this.waiting -= 1;
-      if (!this.waiting) this.list.setAttribute("aria-busy", "false");
+      this.list.ariaBusy = this.waiting > 0;
     });
     return this.queue;
   }
@@ -210,7 +202,7 @@ export class View {
     this.active = 0;
     this.update(status);
     await (this.label === null ? this.ask() : this.check(this.label));
-    this.app.views.explore?.then((view) => view?.stale());
+    this.app.stale("explore");
     const moved = document.activeElement !== here && document.activeElement !== document.body;
     if (!moved && !this.input.matches(":focus")) this.focus(this.active); // whoever went elsewhere stays there
   }
@@ -231,12 +223,11 @@ export class View {
   update(status) {
     this.status = status;
     const held = status.held_out;
-    const figure = (name, value, more) => make("div", {}, make("dt", {}, t(name)), make("dd", {}, value, make("small", {}, more)));
+    const figure = (name, value, more) => make("div", make("dt", t(name)), make("dd", value, make("small", more)));
     this.figures.replaceChildren(
       figure("teach.answered", number(status.answered), t("items", { n: status.items })),
-      figure("teach.spread", number(status.spread), t("teach.uncertain", { n: status.uncertain + status.unreached })),
+      figure("teach.spread", number(status.spread), `${t("teach.uncertain", { n: status.uncertain + status.unreached })} · ${Math.max(1, Math.round(status.seconds * 1000))} ms`),
       figure("teach.accuracy", held ? percent(held.accuracy) : "–", held ? t("teach.held", { low: percent(held.low), high: percent(held.high), n: held.answers }) : t("teach.later")),
-      figure("teach.time", `${Math.max(1, Math.round(status.seconds * 1000))} ms`, ""),
     );
     this.fill();
     if (!find("progress", this.learning)) this.offer(this.told);
@@ -247,14 +238,11 @@ export class View {
     const focused = this.fills.contains(document.activeElement) ? document.activeElement.dataset.label : null;
     this.fills.replaceChildren(
       ...this.status.classes.map(({ label, taught, spread, certain }) => {
-        const parts = [taught, certain, spread - certain].map((value) => {
-          const part = make("i");
-          part.style.width = `${(100 * value) / most}%`;
-          return part;
-        });
-        const look = make("button", { type: "button", "data-label": label, title: t("teach.fills", { taught, spread, certain }), "aria-label": `${t("teach.check", { label })}: ${t("teach.fills", { taught, spread, certain })}`, "aria-pressed": String(this.label === label), onclick: () => this.check(this.label === label ? null : label) });
-        look.append(make("span", {}, label), make("small", {}, `${number(taught)} + ${number(spread)}`), make("span", { class: "fill" }, ...parts));
-        return make("li", {}, look);
+        const parts = [taught, certain, spread - certain].map((value) => make("i", { style: `width: ${(100 * value) / most}%` }));
+        const title = t("teach.fills", { taught, spread, certain });
+        const isChecked = this.label === label;
+        const content = [make("span", label), make("small", `${number(taught)} + ${number(spread)}`), make("span.fill", parts)];
+        return make("li", button(content, () => this.check(isChecked ? null : label), { "data-label": label, title, ariaLabel: `${label}: ${title}`, ariaPressed: isChecked }));
       }),
     );
     if (focused !== null) findAll("button", this.fills).find((one) => one.dataset.label === focused)?.focus();
@@ -262,7 +250,7 @@ export class View {
 
   offer(words = "") {
     const possible = this.status.classes.filter(({ taught }) => taught).length + (this.status.dataset ? 2 : 0) >= 2;
-    this.learning.replaceChildren(make("p", { class: "quiet", role: "status" }, words || (possible ? "" : t("teach.two"))), button(t("teach.learn"), () => this.learn(), { class: "primary learn", disabled: !possible }));
+    this.learning.replaceChildren(make("p.quiet", { role: "status" }, words || (possible ? "" : t("teach.two"))), button(t("teach.learn"), () => this.learn(), { class: "primary learn", disabled: !possible }));
   }
 
   async learn() {
@@ -279,15 +267,15 @@ export class View {
     if (state.state === "running") {
       const share = state.fraction ?? 0;
       const words = t("teach.learning", { phase: state.phase ?? "", p: percent(share) });
-      if (!find("progress", this.learning)) this.learning.replaceChildren(make("p", { role: "status" }), make("progress", { max: 1 }), button(t("teach.stop"), () => this.stop()));
+      if (!find("progress", this.learning)) this.learning.replaceChildren(make("p", { role: "status" }), make("progress", { max: 1 }), button(t("cancel"), () => this.stop()));
       find("p", this.learning).textContent = words;
       find("progress", this.learning).value = share;
-      find("progress", this.learning).setAttribute("aria-label", words);
+      find("progress", this.learning).ariaLabel = words;
       this.wasRunning = true;
       this.polling = setTimeout(async () => this.follow(await this.api.json("/v1/learn").catch(() => state)), POLL_MS);
       return;
     }
-    if (state.state === "failed" && this.wasRunning) this.told = t("teach.failed", { why: state.error ?? "" });
+    if (state.state === "failed" && this.wasRunning) this.told = `${t("error.title")}: ${state.error ?? ""}`;
     else if (state.state === "done" && this.wasRunning) this.told = t("teach.learned");
     this.offer(this.told);
     if (state.state === "done" && this.wasRunning) await this.changedModel();
@@ -301,9 +289,9 @@ export class View {
 
   async changedModel() {
     const { app } = this;
-    app.info = await this.api.json("/v1/info").catch(() => app.info);
+    await app.learnInfo();
     app.shown = null; // what was found before is found anew
-    app.views.explore?.then((view) => view?.stale());
+    app.stale("explore");
     this.update(await this.api.json("/v1/teach"));
   }
 
@@ -315,7 +303,7 @@ export class View {
     this.compared.hidden = !before;
     if (!before) return;
     const revert = button(t("teach.revert"), () => this.revert(before.id), { class: "revert" });
-    const head = make("div", { class: "head" }, make("h2", {}, t("teach.compare")), revert);
+    const head = make("div.head", make("h2", t("teach.compare")), revert);
     this.compared.replaceChildren(head);
     const queries = recentQueries().slice(0, 4);
     const asked = queries.length ? queries : (this.app.info.examples ?? []).slice(0, 3);
@@ -326,12 +314,12 @@ export class View {
 
   pair({ query, before, after }) {
     const known = new Set(before.map((hit) => hit.item));
-    const strip = (hits, fresh) => make("div", { class: "strip", tabIndex: 0, role: "group", "aria-label": query }, ...hits.map((hit) => {
-      const shown = hit.media ? make("img", { alt: nameOf(hit), loading: "lazy" }) : make("div", { class: "words" }, nameOf(hit));
+    const strip = (hits, fresh) => make("div.strip", { tabIndex: 0, role: "group", "aria-label": query }, ...hits.map((hit) => {
+      const shown = hit.media ? make("img", { alt: nameOf(hit), loading: "lazy" }) : make("div.words", nameOf(hit));
       if (hit.media) this.api.show(shown, hit.media);
-      return make("figure", { class: fresh && !known.has(hit.item) ? "new" : "" }, shown, make("figcaption", {}, nameOf(hit)));
+      return make("figure", { class: fresh && !known.has(hit.item) ? "new" : "" }, shown, make("figcaption", nameOf(hit)));
     }));
-    return make("div", {}, make("h3", {}, query), make("div", { class: "rows" }, make("span", { class: "quiet" }, t("teach.before")), strip(before, false), make("span", { class: "quiet" }, t("teach.after")), strip(after, true)));
+    return make("div", make("h3", query), make("div.rows", make("span.quiet", t("teach.before")), strip(before, false), make("span.quiet", t("teach.after")), strip(after, true)));
   }
 
   async revert(id) {

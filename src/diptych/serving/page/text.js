@@ -4,11 +4,6 @@ import { make } from "/page/dom.js";
 import { marked } from "/page/words.js";
 
 export const text = {
-  card(hit, { name, words }) {
-    return make("span", { class: "words" }, ...marked(name, words, { short: true }));
-  },
-
-  view(hit, { full, words }) {
-    return make("div", { class: "read", tabIndex: 0 }, make("p", {}, ...marked(full, words)));
-  },
+  card: (hit, { name, words }) => make("span.words", marked(name, words, { short: true })),
+  view: (hit, { full, words }) => make("div.read", { tabIndex: 0 }, make("p", marked(full, words))),
 };
