@@ -20,14 +20,7 @@ ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
 
 @dataclass(frozen=True)
 class Block:
-    """A run of columns and what they mean.
-
-    Attributes:
-        name: a short name, such as "colour histogram".
-        start: the first column.
-        stop: one past the last.
-        meaning: what one column is, in a sentence.
-    """
+    """A run of columns and what they mean."""
 
     name: str
     start: int
@@ -138,11 +131,7 @@ def join_rows(parts: Sequence[Features], kind: Kind) -> Features:
 
 @dataclass(frozen=True)
 class Composition(Generic[ItemT]):
-    """Several features as one: their columns side by side, dense ones and counts alike.
-
-    Attributes:
-        parts: the features, in the order of their columns.
-    """
+    """Several features as one: their columns side by side, dense ones and counts alike."""
 
     parts: tuple[Feature[ItemT], ...]
 
@@ -170,11 +159,7 @@ class Composition(Generic[ItemT]):
 @stateful
 @dataclass(frozen=True)
 class ComposedExtractor:
-    """A fitted `Composition`.
-
-    Attributes:
-        parts: the fitted features, in the order of their columns.
-    """
+    """A fitted `Composition`."""
 
     parts: tuple[Extractor[Any], ...]
 

@@ -27,11 +27,6 @@ from diptych.methods.registry import method_class
 def check_parallel(method: str, devices: int, device: str) -> None:
     """Refuse a method or a machine that cannot use so many processes.
 
-    Args:
-        method: the method's name.
-        devices: how many processes.
-        device: the method's parameter of that name.
-
     Raises:
         ConfigError: if there are too few devices, or the method does not train by steps.
     """
@@ -89,12 +84,7 @@ def _trains_by_steps(method: str) -> bool:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Rows to embed.
-
-    Attributes:
-        rows: the rows.
-        first_row: the number of the first of them among all, for errors.
-    """
+    """Rows to embed."""
 
     rows: Features
     first_row: int
@@ -110,8 +100,6 @@ class EmbeddingWorker:
 
     Args:
         model: the files of the model's folder by name.
-        modality: which rows come.
-        purpose: which space is wanted.
         threads: how many compute a product of matrices: as many as where the model came from, as the number decides
             its last bits.
     """
@@ -142,16 +130,7 @@ def embed_blocks_by(
     blocks: Iterable[Features],
     purpose: Purpose = "auto",
 ) -> Iterator[Singles]:
-    """Embed rows that come block by block, in their order; see `Embedder.embed_blocks`.
-
-    Args:
-        executor: where to embed; None for this process.
-        model: the model.
-        model_folder: where it was loaded from.
-        modality: which one.
-        blocks: its rows.
-        purpose: which space is wanted.
-    """
+    """Embed rows that come block by block, in their order; see `Embedder.embed_blocks`."""
     if executor is None:
         yield from model.embed_blocks(modality, blocks, purpose)
         return

@@ -45,12 +45,7 @@ class ItemInfo:
 
 @dataclass(frozen=True)
 class Places:
-    """Where items stood before anything was learned from answers.
-
-    Attributes:
-        items: their names.
-        vectors: of each, of length 1.
-    """
+    """Where items stood before anything was learned from answers."""
 
     items: Sequence[str]
     vectors: Singles
@@ -95,14 +90,10 @@ class ItemGraph:
     """Items, their neighbours and the graph of these; rows of removed items stay, without neighbours.
 
     Attributes:
-        items: the item of each row.
-        info: of each item.
         vectors: the unit vectors of each row.
         living: which rows are items that are still there.
         cosines: of each row with its neighbours.
-        nearest: the rows of these; -1 for none.
         graph: the affinities, as propagation wants them.
-        row_of: the row of each item.
         to_places: from vectors of the index to those of the graph; None where these are the same.
     """
 

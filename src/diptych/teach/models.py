@@ -31,15 +31,10 @@ class ModelRecord:
     """One model that the index was built with.
 
     Attributes:
-        id: its name here.
         created: when its index came into force, in UTC.
-        method: the method that was fitted.
-        fingerprint: of the model's files.
         answers: how many answers it was fitted on.
         classes: how many classes these named.
-        propagated: to how many other items labels were propagated.
         items: how many items it learned from.
-        scores: what was measured, by name.
         seconds: from the start to the swapped index.
         before: the model whose place it took.
     """
@@ -58,11 +53,7 @@ class ModelRecord:
 
 
 class Models:
-    """The models of one index; what is replaced is kept beside it.
-
-    Args:
-        index: the folder of the index.
-    """
+    """The models of one index; what is replaced is kept beside it."""
 
     def __init__(self, index: str | Path) -> None:
         self.index = Path(index)

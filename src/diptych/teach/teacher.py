@@ -37,7 +37,6 @@ class TaughtItem:
     """An item with what is guessed of it.
 
     Attributes:
-        hit: the item.
         guess: its class, given or guessed.
         certainty: the share of that class.
         taught: whether a person said so.
@@ -56,14 +55,7 @@ class TaughtItem:
 
 
 class Teacher:
-    """Teaches one index; threads may share it. Other processes may write labels and items meanwhile.
-
-    Args:
-        searcher: the index.
-
-    Attributes:
-        graph: the items, as they were when they were last looked at; None before that.
-    """
+    """Teaches one index; threads may share it. Other processes may write labels and items meanwhile."""
 
     def __init__(self, searcher: Searcher) -> None:
         self.searcher = searcher

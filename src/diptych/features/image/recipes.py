@@ -58,12 +58,7 @@ class _ShrunkStream:
 
 @dataclass(frozen=True)
 class Shrinking:
-    """A feature of images that are first scaled down to a longest side, in fitting and in extraction.
-
-    Attributes:
-        feature: what describes the shrunk images.
-        longest_side: the most pixels either side may have.
-    """
+    """A feature of images that are first scaled down to a longest side, in fitting and in extraction."""
 
     feature: Feature[ImageArray]
     longest_side: int
@@ -84,12 +79,7 @@ class Shrinking:
 @stateful
 @dataclass(frozen=True)
 class ShrinkingExtractor:
-    """A fitted `Shrinking`.
-
-    Attributes:
-        extractor: what describes the shrunk images.
-        longest_side: the most pixels either side may have.
-    """
+    """A fitted `Shrinking`."""
 
     extractor: Extractor[ImageArray]
     longest_side: int

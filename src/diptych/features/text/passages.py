@@ -57,8 +57,6 @@ class PackagedExtractor(ABC):
 
     Attributes:
         package: the package and version of the weights, to name in errors.
-        weights_sha256: what the file of the weights must hash to.
-        tokenizer_sha256: what the file of the tokenizer must hash to.
     """
 
     package: str
@@ -90,11 +88,7 @@ class PackagedExtractor(ABC):
 
 @dataclass(frozen=True)
 class PassageExtractor(PackagedExtractor):
-    """Such an encoder that reads texts by passages.
-
-    Attributes:
-        passages: how long texts are cut.
-    """
+    """Such an encoder that reads texts by passages."""
 
     passages: Passages
 

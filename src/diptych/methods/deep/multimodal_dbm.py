@@ -32,7 +32,6 @@ class MachineLayout:
     Attributes:
         kinds: "counts" or "dense", by modality.
         widths: visible, first and second layer, by modality.
-        joint: width of the joint layer.
     """
 
     kinds: dict[str, str]

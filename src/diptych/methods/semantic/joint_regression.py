@@ -54,14 +54,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of the terms.
-
-    Attributes:
-        sparsity: γ.
-        graph: σ.
-        pairs: λ.
-        labels: μ.
-    """
+    """The weights of the terms."""
 
     sparsity: float
     graph: float

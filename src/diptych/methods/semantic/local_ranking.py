@@ -45,12 +45,10 @@ class LocalExperts:
     """How scaled rows of one modality are embedded.
 
     Attributes:
-        mean: what is taken off a row.
         axes: principal axes, columns × at most 256, brought to rows of mean square 1.
         centres: one for each expert, on these axes.
         width: τ of the memberships.
         projections: axes × experts × components.
-        aggregation: how local projections are joined.
     """
 
     mean: Floats
@@ -107,14 +105,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Triplets:
-    """Queries of one modality with a more and a less relevant item of the other each, sorted by query.
-
-    Attributes:
-        queries: row numbers.
-        better: row numbers of the more relevant items.
-        worse: row numbers of the less relevant ones.
-        margins: by how much more relevant.
-    """
+    """Queries of one modality with a more and a less relevant item of the other each, sorted by query."""
 
     queries: Integers
     better: Integers
@@ -173,15 +164,7 @@ def draw_triplets(
 
 @dataclass(frozen=True)
 class RankingProblem:
-    """Both sides, and the triplets of each direction.
-
-    Attributes:
-        first: the rows of one modality.
-        second: those of the other.
-        forward: triplets whose queries are of the first.
-        backward: triplets whose queries are of the second.
-        aggregation: how local experts are joined.
-    """
+    """Both sides, and the triplets of each direction."""
 
     first: Side
     second: Side
