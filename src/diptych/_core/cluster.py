@@ -57,6 +57,7 @@ class ClusterExecutor:
     """Does tasks on the workers of a Dask cluster; needs the extra "cluster".
 
     Args:
+        address: of the scheduler, such as "tcp://HOST:8786".
         libraries: gives the versions that results depend on, by name; a function that can be imported.
 
     Raises:

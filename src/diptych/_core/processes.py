@@ -49,7 +49,13 @@ class Executor(Protocol):
     def run(
         self, start: Callable[[], TaskWorker[Task, Result]], tasks: Iterable[Task], *, ordered: bool = False
     ) -> Iterator[tuple[Task, Result]]:
-        """Do tasks by several workers, and yield each with its result when it is done."""
+        """Do tasks by several workers, and yield each with its result when it is done.
+
+        Args:
+            start: makes a worker; called once in each process, so it is pickled, as tasks and results are.
+            tasks: taken a few at a time.
+            ordered: yield them in their order rather than as they end.
+        """
 
 
 def run_ahead(
@@ -81,7 +87,11 @@ def run_ahead(
 
 
 class ProcessExecutor:
-    """Does tasks in processes of this machine, which end when this one does."""
+    """Does tasks in processes of this machine, which end when this one does.
+
+    Args:
+        workers: how many.
+    """
 
     shares_files = True
 

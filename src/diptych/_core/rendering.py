@@ -55,6 +55,11 @@ def save_drawing(figure: "Figure", path: Path) -> None:
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] | None = None) -> list[str]:
     """Return the lines of a table.
 
+    Args:
+        heads: the column names.
+        rows: the cells, already escaped.
+        numbers: the columns that are aligned right; all but the first if not given.
+
     >>> table(["method", "MAP"], [["cca", "0.243"]])
     ['| method | MAP |', '| --- | ---: |', '| cca | 0.243 |']
     """

@@ -153,6 +153,10 @@ class FolderFormat:
     """One kind of folder.
 
     Attributes:
+        document: the name of its JSON file.
+        name: what the document says it is.
+        version: of the format.
+        noun: what a person calls it.
         made_by: how a person gets one, for errors.
     """
 

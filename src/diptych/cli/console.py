@@ -92,6 +92,7 @@ class LiveProgress(PlainProgress):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Leave the bars as they are."""
         self._progress.stop()
 
     def __call__(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:

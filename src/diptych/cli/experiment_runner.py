@@ -135,6 +135,7 @@ class LiveDisplay(PlainDisplay):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Remove the progress bars."""
         self._progress.stop()
 
     def preparing(self, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
@@ -182,7 +183,15 @@ def run_experiment(
     *,
     as_json: bool,
 ) -> None:
-    """Run an experiment with a display and print its results; the exit status is 1 when a method failed."""
+    """Run an experiment with a display and print its results; the exit status is 1 when a method failed.
+
+    Args:
+        work: the experiment, given the callbacks.
+        show: prints its results.
+        kept: the name and path of the file that holds more.
+        failed: names the methods that failed.
+        as_json: print the results as JSON instead.
+    """
     messages = Console(stderr=True)
     with resumable(messages), display_for(messages) as display:
         results = work(display)

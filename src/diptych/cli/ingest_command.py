@@ -170,7 +170,13 @@ class Ingest(Protocol):
 
 
 def run_ingest(run: Ingest, workers: int | None, *, as_json: bool = False) -> None:
-    """Run an ingest and show its progress and result; an interrupt ends with exit status 130."""
+    """Run an ingest and show its progress and result; an interrupt ends with exit status 130.
+
+    Args:
+        run: the ingest.
+        workers: parallel processes; None for one per core.
+        as_json: print the result as JSON; messages go to stderr either way.
+    """
     from diptych._core.processes import usable_cores
     from diptych.ingest import understanding_of
 

@@ -203,7 +203,13 @@ def shows_images(console: Console) -> bool:
 
 
 def hit_table(hits: Sequence[Hit], thumbnail: Callable[[str], bytes | None] | None, first: int = 1) -> Table:
-    """Make a table with a row for each hit."""
+    """Make a table with a row for each hit.
+
+    Args:
+        hits: best first.
+        thumbnail: gives the image of an id; None shows no images.
+        first: the rank of the first.
+    """
     table = Table(show_lines=thumbnail is not None)
     table.add_column("", justify="right")
     if thumbnail is not None:

@@ -157,7 +157,16 @@ def up(
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How a search is to be served."""
+    """How a search is to be served.
+
+    Attributes:
+        host: where to listen.
+        port: where to listen, if it can be had.
+        watch: whether the index is kept in sync with the files.
+        check: whether test queries are sent to it before it ends.
+        as_json: whether the result of the check is printed as JSON.
+        open_page: whether the page is opened in a browser, where there is one.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -168,7 +177,14 @@ class ServeOptions:
 
 
 def bring_up(path: Path, folder: SearchFolder, options: ServeOptions, *, name: str | None = None) -> None:
-    """Make what is missing of a search, then serve or check it; an interrupt ends with status 130."""
+    """Make what is missing of a search, then serve or check it; an interrupt ends with status 130.
+
+    Args:
+        path: the table, folder or archive.
+        folder: where everything is kept.
+        options: how it is served.
+        name: what to call the data; the path's name by default.
+    """
     from diptych._core.processes import usable_cores
     from diptych.ingest import IngestOptions
     from diptych.up import make_ready, read_source, source_name

@@ -47,6 +47,8 @@ class EmojiSample:
     """Where a sample is.
 
     Attributes:
+        folder: the folder; images are named from here.
+        items: how many there are.
         drawn: how many of their images were drawn now rather than there already.
     """
 
@@ -74,6 +76,15 @@ def make_emoji(
 
     Every file is whole or absent, and the table is written last. The same call goes on where an earlier one stopped,
     and the bytes are the same with any number of workers.
+
+    Args:
+        folder: where to write.
+        size: width and height of the images in pixels.
+        languages: of the names; see `LANGUAGES`.
+        seed: of the splits; see `split_families`.
+        limit: take only about so many, evenly over all; None for all.
+        workers: parallel processes; 0 draws in this one.
+        progress: receives the progress.
 
     Raises:
         ConfigError: for a package that is not installed or a value out of range.
@@ -161,6 +172,13 @@ def licence() -> str:
 
 def draw(sources: Mapping[str, str], folder: Path, size: int, workers: int, progress: Progress) -> int:
     """Write `NAME.png` for every name that has none yet.
+
+    Args:
+        sources: by the image's name, the name of the SVG file.
+        folder: where to write.
+        size: width and height in pixels.
+        workers: parallel processes; 0 draws in this one.
+        progress: receives the progress.
 
     Returns:
         How many were written.

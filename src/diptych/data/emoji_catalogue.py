@@ -33,7 +33,9 @@ class Emoji:
         code: its code points in hexadecimal, such as "2764-FE0F"; unique.
         group: one of Unicode's nine groups, which are the classes.
         subgroup: a finer one, such as "animal-bird".
+        name: its English name.
         captions: a name for each language asked for; its keywords follow the English one.
+        drawing: the name of its SVG file.
     """
 
     code: str
@@ -67,6 +69,9 @@ def read_catalogue(languages: Sequence[str] = (ENGLISH,)) -> list[Emoji]:
 
     Skin tones are left out: each emoji of a tone is a twin of the one without. So are the drawings that only OpenMoji
     has, for nobody names them, and emoji that are newer than the table of groups.
+
+    Args:
+        languages: of the names; keywords are English and come with English names.
 
     Raises:
         ConfigError: for a package that is not installed or a language without names.

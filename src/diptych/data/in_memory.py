@@ -25,7 +25,12 @@ _ORIGIN = "the data in memory"
 
 @dataclass(frozen=True, repr=False)
 class MemoryDataset(Dataset):
-    """A dataset whose rows are arrays in memory; `Dataset.from_arrays` makes one."""
+    """A dataset whose rows are arrays in memory; `Dataset.from_arrays` makes one.
+
+    Attributes:
+        draft: what it was made from.
+        rows: the rows of each modality.
+    """
 
     draft: Draft | None = None
     rows: Mapping[str, Features] = field(default_factory=dict)
@@ -196,6 +201,8 @@ class _Items:
 
     Attributes:
         what: what labels and splits are given for: "row" or "pair".
+        given: how many of these there are.
+        documents: what each item is a part of.
         kept: the pairs that are items; None where all are.
         places: the row of each item by modality, -1 for none; None where row i is item i.
     """

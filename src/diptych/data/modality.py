@@ -27,7 +27,13 @@ _LARGEST_COUNT = np.float64(np.iinfo(np.int32).max)  # counts are stored as int3
 
 @dataclass(frozen=True)
 class KindBlock:
-    """A run of columns of one kind."""
+    """A run of columns of one kind.
+
+    Attributes:
+        kind: "dense" or "counts".
+        start: the first column.
+        stop: one past the last.
+    """
 
     kind: BlockKind
     start: int
@@ -87,6 +93,7 @@ class Modality:
         kind: "dense" for real numbers, "counts" for non-negative whole numbers kept sparse, or blocks of both, which
             are kept dense (see `join_kinds`).
         dimension: the length of one row.
+        items: how many items have this modality.
     """
 
     name: str

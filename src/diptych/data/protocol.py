@@ -102,10 +102,15 @@ class TrainingData:
     """Everything that `fit` may read: built from a dataset and a protocol, holding nothing else.
 
     Attributes:
+        modalities: the modalities to learn from, in order.
+        kinds: the kind of each.
+        train: the training items, with the labels the protocol leaves and those it propagates.
         validation: the validation items, or None when the dataset has none.
         pools: unlabelled rows by modality, ordered by content so that no pairing survives; may be empty.
         unlabelled_pairs: training items without a label that have at least two of the modalities, where the protocol
             lets their pairing be used; else None.
+        classes: the class names.
+        select_at: validation chooses by MAP over this many results; None for all.
         given_labels: the training items' labels before propagation; None where nothing was propagated.
         soft_labels: each training item's share in every class after propagation: its own labels where they were
             given, and zero where `train` has no label. Other rows add up to one. None where nothing was propagated.

@@ -110,6 +110,8 @@ class Partition:
     """Items chosen from a dataset.
 
     Attributes:
+        index: the items' positions in the dataset.
+        ids: the items' ids.
         documents: what each item is a part of; items of one document are partners of each other.
         labels: the labels that may be seen here; withheld ones are gone, not hidden.
         columns: the features of the whole dataset, of which only these items' rows are handed out.

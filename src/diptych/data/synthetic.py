@@ -53,6 +53,21 @@ def make_synthetic(
 
     A dense view is a noisy, squashed projection with directions of its own; a counts view draws words from a
     mixture of topics. Classes are unbalanced: the first has about three times the items of the last.
+
+    Args:
+        out: the folder to make.
+        items: how many items.
+        classes: how many classes.
+        seed: decides everything.
+        kinds: the modalities and their kinds; an image of kind "dense" and a text of "counts" when left out.
+        dimensions: the length of a row by modality; 64 when dense and 200 when counts, unless given.
+        val_share: the share of validation items.
+        test_share: the share of test items.
+        unlabelled_share: the share of training items whose label is taken away.
+        missing_share: the share of items that lack one modality.
+        multi_label: give items up to three labels.
+        name: what to call the dataset.
+        overwrite: replace a dataset that is already there.
     """
     check_target(out, overwrite=overwrite)
     chosen = dict(kinds or DEFAULT_KINDS)

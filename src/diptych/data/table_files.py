@@ -27,6 +27,11 @@ _MOST_BYTES = 4 * 2**30
 def open_parquet(source: Path | bytes, name: str, fix: str = "write it again") -> Iterator[pq.ParquetFile]:
     """Open a Parquet file.
 
+    Args:
+        source: its path or its content.
+        name: of the file, for errors.
+        fix: what to do about a damaged one.
+
     Raises:
         DataError: when it, or what the block reads of it, is damaged.
     """
@@ -38,7 +43,13 @@ def open_parquet(source: Path | bytes, name: str, fix: str = "write it again") -
 
 
 def read_parquet(name: str, data: bytes, encoding: str | None = None) -> Table:
-    """Read all columns that hold texts, numbers, times or lists of these; others are left out and named."""
+    """Read all columns that hold texts, numbers, times or lists of these; others are left out and named.
+
+    Args:
+        name: the file's name, for reports.
+        data: its content.
+        encoding: not used; the format knows its own.
+    """
     with open_parquet(data, name) as file:
         fields = list(file.schema_arrow)
         columns = [field.name for field in fields if _is_plain(field.type)]

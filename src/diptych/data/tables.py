@@ -54,6 +54,9 @@ class Table:
     """A table as it was read.
 
     Attributes:
+        origin: its file's name, for reports.
+        columns: the names of its columns, in order.
+        rows: the rows that could be read.
         problems: the lines that could not, and those read with doubt.
         unit: what its rows' numbers count: "line", "row" or "entry".
     """
@@ -90,6 +93,11 @@ def decode_lines(name: str, data: bytes, encoding: str | None = None) -> TextLin
     """Decode a file's content line by line, so that one line in another encoding harms no other.
 
     A byte order mark tells UTF-16. Otherwise a line is UTF-8, or Windows-1252 with a note if it cannot be.
+
+    Args:
+        name: the file's name, for reports.
+        data: its content.
+        encoding: read all of it so; what does not fit is then an error.
     """
     if encoding is not None or data.startswith(_UTF_16):
         text = _decoded(name, data, encoding or "utf-16")
@@ -119,6 +127,11 @@ def csv_records(lines: Iterable[str], separator: str, number: int = 1) -> Iterat
 
     After a broken record reading goes on with the next line, so that a quote that is not closed swallows nothing. A
     blank line is a record without cells. Lines are read as they are needed.
+
+    Args:
+        lines: with their ends.
+        separator: between cells.
+        number: of the first line.
     """
     source = iter(lines)
     ahead: deque[str] = deque()

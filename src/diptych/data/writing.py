@@ -35,10 +35,13 @@ class Draft:
     """Everything a dataset will hold, before it is checked and written.
 
     Attributes:
+        name: what to call the dataset.
         ids: one unique id per item; numbers become their digits.
         splits: "train", "val" or "test" per item.
         labels: a class name or number, several, or None per item, as a list, an array, or a matrix of zeros and ones
             with one column a class; numbers count into classes that are named, from 0 or from 1.
+        classes: the class names in order.
+        modalities: the features by modality name.
         documents: items with the same document are partners (five captions of one image);
             None makes every item its own document.
         metadata: free columns, one value per item.
@@ -94,7 +97,13 @@ def write_draft(folder: Path, draft: Draft, *, overwrite: bool = False) -> Datas
 
 @dataclass(frozen=True)
 class CheckedDraft:
-    """A draft that passed every check."""
+    """A draft that passed every check.
+
+    Attributes:
+        head: the content of `dataset.json`.
+        items: the table of `items.parquet`.
+        rows: the rows of each modality, as they are stored.
+    """
 
     head: dict[str, Any]
     items: pa.Table

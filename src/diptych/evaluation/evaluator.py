@@ -30,14 +30,19 @@ class DirectionScores:
     """The scores of one direction, query by query.
 
     Attributes:
+        scores: one score per query by the measure's name: "map" (the average precisions), "map@50",
+            "precision@1", "recall@1" and so on.
         chance: what a random ranking scores on average, by the same names.
         curve_recall: the levels of recall of the precision–recall curve.
         curve_precision: the interpolated precision there, averaged over queries.
         query_rows: which of the rows handed in were scored.
         query_ids: the names of those queries, where they were given.
+        gallery_size: how many items were ranked.
         dropped_queries: queries left out because they have no label.
         dropped_gallery: gallery items left out because they have no label.
         queries_without_relevant: queries scored 0 because no gallery item shares a label with them.
+        denominator: of AP@K.
+        similarity: the similarity ranked by.
     """
 
     scores: Mapping[str, Floats]
@@ -106,7 +111,13 @@ def average_directions(
 
 @dataclass(frozen=True)
 class Measure:
-    """One number per query, by the name it has in a result, and what a random ranking would score."""
+    """One number per query, by the name it has in a result, and what a random ranking would score.
+
+    Attributes:
+        name: such as "map", "map@50" or "recall@5".
+        score: from hit positions to one score per query.
+        chance: from the queries' numbers of relevant items and the gallery's size to expected scores.
+    """
 
     name: str
     score: Callable[[HitPositions], Floats]

@@ -26,8 +26,10 @@ class InstanceScores:
 
     Attributes:
         ranks: the best partner's rank, counted from 1, for each query that has a partner.
+        recall_ranks: the k of recall@k.
         chance: what a random ranking scores, by the names used in the result.
         query_rows: which of the rows handed in have a partner.
+        gallery_size: how many items were ranked.
         queries_without_partner: queries left out because the gallery holds no partner of theirs.
         query_ids: the names of the queries that have a partner, where they were given.
     """

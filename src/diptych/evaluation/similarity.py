@@ -164,6 +164,8 @@ class Gallery:
     different places of its result, which would break the tie between two identical items at random.
 
     Attributes:
+        similarity: which similarity is meant.
+        distinct: the distinct rows.
         copies: for each item the place of its row among the distinct ones; None where all rows are distinct.
     """
 

@@ -127,8 +127,10 @@ class Comparison:
     """The first method against the second, on the same queries.
 
     Attributes:
+        difference: mean score of the first minus that of the second.
         interval: its 95% bootstrap interval over queries.
         p_value: two-sided, of the sign-flip test; not corrected for other comparisons.
+        queries: how many queries were compared.
     """
 
     difference: float

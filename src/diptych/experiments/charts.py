@@ -61,7 +61,9 @@ class Line:
     """One line of a chart.
 
     Attributes:
+        name: what it is of.
         points: in SVG's notation.
+        colour: the number of its colour; None for one among many, drawn in grey.
         end: where it ends, vertically.
         label: where its name stands beside its end, vertically; None for a line without.
     """
@@ -117,7 +119,14 @@ def bar_chart(
 def line_chart(
     title: str, curves: Mapping[str, Mapping[str, Sequence[float]]], highest: float, marked: Sequence[str]
 ) -> LineChart:
-    """Draw the precision–recall curve of every method on an axis that holds the highest precision."""
+    """Draw the precision–recall curve of every method on an axis that holds the highest precision.
+
+    Args:
+        title: of the panel.
+        curves: recall and precision by method.
+        highest: precision of all panels.
+        marked: the methods that have a colour and their name beside the line, at most `MARKED`; others are grey.
+    """
     width, height = 520.0, 320.0
     room = 12 + _CHARACTER * max([len(name) for name in marked], default=0)
     frame = Frame(left=44, right=width - min(170.0, 26 + room), top=10, bottom=height - 42)
@@ -176,7 +185,11 @@ class StepChart:
     """One panel over the steps of training.
 
     Attributes:
+        chart: its axes and lines; a line with gaps comes in several pieces of one name.
+        reading: how to read it.
         legend: the name of each line with its colour.
+        level: the place of a dashed level, and its name.
+        marked: the place of a step that matters, and its name.
     """
 
     chart: LineChart
@@ -231,7 +244,16 @@ def step_chart(
     level: float | None = None,
     marked: float | None = None,
 ) -> StepChart | None:
-    """Draw series over steps; None without any value."""
+    """Draw series over steps; None without any value.
+
+    Args:
+        title: of the panel.
+        series: points by name.
+        steps: where the horizontal axis ends, at least.
+        highest: where the vertical axis ends, at least; None for the highest value.
+        level: the chance level.
+        marked: the step whose weights were kept.
+    """
     drawn = {name: points for name, points in series.items() if _values(points)}
     if not drawn:
         return None

@@ -106,6 +106,13 @@ def compare_methods(
     A method that fails is listed under "failures" and does not stop the others. Where all methods are asked for, one
     that cannot be fitted on such data is listed under "left_out".
 
+    Args:
+        dataset: the dataset.
+        recipe: methods, seeds, protocol and parameters.
+        out: the report's folder; runs that are already there with the same inputs are kept.
+        fresh: fit everything again.
+        callbacks: told what happens.
+
     Returns:
         The content of `results.json`.
     """

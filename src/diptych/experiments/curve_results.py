@@ -99,6 +99,8 @@ class Step:
 
     Attributes:
         counts: the label counts it answers for.
+        folder: where it is kept, inside the curve's folder.
+        recipe: what it runs.
         words: what tells its runs from those of other steps; empty where a method runs in one step only.
         suffix: what is put behind its methods' names.
     """

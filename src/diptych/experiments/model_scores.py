@@ -35,7 +35,9 @@ class ModelScores:
         normalised: the same with representations z-scored over the evaluated items.
         instance: where each item's own partner stands; empty when no item has one.
         per_class: the MAP of the queries of each class; empty when relevance is by document.
+        relevance: what counted as relevant.
         normalisation: of the main scores.
+        notes: what a reader should know.
         purpose: the space of the main scores, where the method has several.
         instance_purpose: the space partners were looked for in, where the method has several.
     """

@@ -27,11 +27,15 @@ class Probe:
     """How well one run of columns separates the classes.
 
     Attributes:
+        modality: whose columns.
+        name: of the descriptor, or `ALL`.
+        columns: how many there are.
         strength: of the penalty, chosen on validation.
         validation: accuracy there.
         accuracy: on the items that were asked for.
         interval: Wilson's, 95 %.
         balanced: the mean of the classes' own accuracies.
+        items: how many were asked for.
     """
 
     modality: str
@@ -54,6 +58,9 @@ class Probed:
     """What became of all probes of a dataset.
 
     Attributes:
+        dataset: its name.
+        fingerprint: of its content.
+        features: of each modality as they were written, where they were made of raw items.
         split: where accuracy is measured.
         chance: the accuracy of always naming the class that is most frequent in training.
         probes: a modality's columns as a whole, then each of its descriptors, modality by modality.

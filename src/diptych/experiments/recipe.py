@@ -157,8 +157,11 @@ class Run:
     """One fit and its evaluation.
 
     Attributes:
+        method: the method's name.
+        seed: of everything random in it.
         stands_for: the seeds of the recipe this run answers for.
         params: the parameters given, without the method's own defaults.
+        protocol: what training may see, under this seed.
         deterministic: whether another seed would give the same.
         problem: why it cannot even start, if so.
         part: which part of a larger experiment it belongs to; its name says so.

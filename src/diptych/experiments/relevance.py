@@ -27,6 +27,8 @@ class Judged:
 
     Attributes:
         parts: the items that have each modality; their labels say what is relevant to what.
+        relevance: what the labels stand for.
+        notes: what a reader of the scores should know.
     """
 
     parts: Mapping[str, Partition]

@@ -29,8 +29,10 @@ class FinishedRun:
     """A run and what came of it.
 
     Attributes:
+        run: what was asked for.
         params: every parameter of the method, defaults included.
         record: what the fit wrote down: protocol, selection, seconds.
+        scores: on the split.
     """
 
     run: Run

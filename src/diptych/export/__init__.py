@@ -55,7 +55,11 @@ class Exported:
     """What was exported.
 
     Attributes:
+        folder: where it lies.
+        graphs: by modality.
+        sizes: bytes of each modality's graph.
         checks: how far each modality's graph is from the model.
+        encoders: the same for encoders of raw items that became graphs.
         needs_torch: modalities whose raw items still need torch, and why.
         by_direction: whether the method compares other embeddings than those exported.
     """

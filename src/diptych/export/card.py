@@ -83,6 +83,12 @@ def model_card(
 ) -> dict[str, Any]:
     """Gather what is known of a saved or exported model; what is not known is None.
 
+    Args:
+        model_folder: the model.
+        dataset: to count and to score it on.
+        split: the items of the dataset to score.
+        index: one built with this model, for the figures of its probabilities.
+
     Raises:
         DataError: when the index was built with another model, or the dataset's rows by another pipeline.
     """

@@ -35,9 +35,11 @@ class Check:
     """How far a graph is from what it was made from.
 
     Attributes:
+        rows: how many were compared.
         real: how many of them are rows of a dataset rather than drawn.
         unsettled: how many of them say nothing, for what the graph was made from does not agree with itself there.
         difference: the largest in any other row: of the absolute differences, over the row's largest number or 1.
+        tolerance: the most that is let through.
     """
 
     rows: int

@@ -16,7 +16,13 @@ from diptych.methods import Method
 
 @dataclass
 class EncoderExport:
-    """What became of a pipeline's encoders."""
+    """What became of a pipeline's encoders.
+
+    Attributes:
+        fingerprint: of the pipeline that was written; None where there was none to write.
+        checks: of each encoder that became a graph, by its name.
+        needs_torch: modalities that cannot do without torch, and why.
+    """
 
     fingerprint: str | None = None
     checks: dict[str, Check] = field(default_factory=dict)

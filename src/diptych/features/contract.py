@@ -20,7 +20,14 @@ ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
 
 @dataclass(frozen=True)
 class Block:
-    """A run of columns and what they mean."""
+    """A run of columns and what they mean.
+
+    Attributes:
+        name: a short name, such as "colour histogram".
+        start: the first column.
+        stop: one past the last.
+        meaning: what one column is, in a sentence.
+    """
 
     name: str
     start: int
@@ -131,7 +138,11 @@ def join_rows(parts: Sequence[Features], kind: Kind) -> Features:
 
 @dataclass(frozen=True)
 class Composition(Generic[ItemT]):
-    """Several features as one: their columns side by side, dense ones and counts alike."""
+    """Several features as one: their columns side by side, dense ones and counts alike.
+
+    Attributes:
+        parts: the features, in the order of their columns.
+    """
 
     parts: tuple[Feature[ItemT], ...]
 
@@ -159,7 +170,11 @@ class Composition(Generic[ItemT]):
 @stateful
 @dataclass(frozen=True)
 class ComposedExtractor:
-    """A fitted `Composition`."""
+    """A fitted `Composition`.
+
+    Attributes:
+        parts: the fitted features, in the order of their columns.
+    """
 
     parts: tuple[Extractor[Any], ...]
 

@@ -33,6 +33,11 @@ _WEIGHTS_BESIDE = ("_data", ".data")
 def packaged_file(package: str, name: str, extra: str) -> Path:
     """Find a file of an installed package; the package is not imported.
 
+    Args:
+        package: its name.
+        name: of the file, below the package's folder.
+        extra: the extra of diptych that installs the package.
+
     Raises:
         ConfigError: when the package, or the file in it, is missing; the message says what to type.
     """
@@ -61,6 +66,11 @@ def file_hash(path: Path) -> str:
 def check_hash(path: Path, expected: str, package: str | None = None) -> None:
     """Refuse weights other than those that made the features before.
 
+    Args:
+        path: the file.
+        expected: what it must hash to.
+        package: the package and version to install, where the file comes in one.
+
     Raises:
         DataError: when the file is absent or its hash differs.
     """
@@ -75,7 +85,11 @@ def check_hash(path: Path, expected: str, package: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class EncoderFolder:
-    """The files of an exported encoder."""
+    """The files of an exported encoder.
+
+    Attributes:
+        path: the folder.
+    """
 
     path: Path
 
@@ -146,6 +160,8 @@ class GraphExtractor:
     Attributes:
         path: where the graph lies; `dataclasses.replace(extractor, path=...)` follows a file that moved.
         sha256: what it must hash to, the weights beside it included.
+        output: the name of the output.
+        dimension: the length of a row.
     """
 
     path: str

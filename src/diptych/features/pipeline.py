@@ -36,6 +36,7 @@ class FittedModality:
     Attributes:
         media_type: what its items are: "text", or a kind of media such as "image" or "audio".
         features: the features as the user wrote them, such as "nuswide" or "bow:1000".
+        extractor: the fitted feature.
     """
 
     media_type: str = field(metadata={"stored": "medium"})
@@ -46,7 +47,11 @@ class FittedModality:
 @stateful
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """How the items of each modality become rows."""
+    """How the items of each modality become rows.
+
+    Attributes:
+        modalities: by the modality's name.
+    """
 
     modalities: dict[str, FittedModality]
 

@@ -27,6 +27,8 @@ class WrittenFeature:
     """One feature as a user wrote it.
 
     Attributes:
+        name: which.
+        entry: how it is made.
         values: the constructor's argument after the colon, if there is one.
         settings: further parameters and their values as written.
     """

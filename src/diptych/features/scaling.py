@@ -35,6 +35,8 @@ class Scaling:
 
     Attributes:
         recipe: the recipe in full, never "auto".
+        shift: what is subtracted from each column.
+        scale: what each column is divided by; 1 where a column was constant.
         floor: the smallest value the logarithm is taken of.
         rarity: what each word counts under `tfidf`; None for other recipes.
     """
@@ -54,7 +56,11 @@ class Scaling:
 @stateful
 @dataclass(frozen=True)
 class BlockScaling(Scaling):
-    """A scaling of each block of columns alone; shift and scale are those of all columns side by side."""
+    """A scaling of each block of columns alone; shift and scale are those of all columns side by side.
+
+    Attributes:
+        parts: the scaling of each block, in the order of their columns.
+    """
 
     parts: tuple[Scaling, ...] = ()
 

@@ -80,6 +80,7 @@ _load = lazy_exports(
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class of methods, or whatever an attribute may be
+    """Import what is exported, or a method's class by its name: `diptych.methods.JRL`."""
     for target in (entry(known).target for known in names()):
         module, _, attribute = target.partition(":")
         if attribute == name:

@@ -74,6 +74,8 @@ class Affordable:
     """How much of the data a fit can use within the budget.
 
     Attributes:
+        pairs: training pairs.
+        labelled: labelled pairs; 0 where not even the fewest that are worth it can be afforded.
         seconds: how long that will take; None where nobody reckoned.
     """
 

@@ -34,12 +34,15 @@ class Situation:
     """What the training data hold, in numbers.
 
     Attributes:
+        modalities: their names.
+        items: training items.
         pairs: training items that have both modalities; of more, at least two of them.
         labelled: training items that were given a label.
         known: pairs with a label, given or propagated.
         known_by_modality: labelled items that have each modality.
         classes: the classes that training items carry.
         propagated: whether labels were propagated.
+        widths: the columns of each modality.
     """
 
     modalities: tuple[str, ...]
@@ -113,8 +116,10 @@ class Candidate:
     """A method that could be used.
 
     Attributes:
+        method: its name.
         words: what it learns here, in a few words.
         labels: whether it is given the labels.
+        params: on top of its defaults.
     """
 
     method: str
@@ -185,6 +190,8 @@ class Trial:
     """A fitted candidate.
 
     Attributes:
+        candidate: what was fitted.
+        method: the fitted method.
         figures: "MRR" of validation items' own partners, "MAP" of their classes, where these can be scored.
     """
 
@@ -244,7 +251,15 @@ def _finds_partners(data: TrainingData, modalities: tuple[str, str], seed: int) 
 
 
 def reason(best: Trial, trials: Sequence[Trial], found: Situation, plan: "Affordable", note: str | None) -> str:
-    """One sentence: what was chosen, what the data have, what validation says, and what was left out."""
+    """One sentence: what was chosen, what the data have, what validation says, and what was left out.
+
+    Args:
+        best: the chosen one.
+        trials: all that were fitted.
+        found: what there was to learn from.
+        plan: how much of it could be afforded.
+        note: what was said of the labels before.
+    """
     parts = [f"{best.candidate.method} ({best.candidate.words})", found.words()]
     parts.append(f"on validation {best.words()}" if best.figures else "too few validation items to score by")
     parts += [

@@ -41,6 +41,7 @@ class BinaryCodes:
     in the lowest place, so that 256 bits are 32 bytes.
 
     Attributes:
+        centre: the mean of unit embeddings.
         rotation: columns of the embedding × bits.
         decoder: bits × columns of the embedding: a code stands for the embedding centre + (2 bits − 1) · decoder.
     """
@@ -136,7 +137,13 @@ def random_rotation(size: int, random: np.random.Generator) -> Floats:
 
 
 def itq_rotation(rows: Floats, start: Floats, rounds: int = _ROUNDS) -> Floats:
-    """The rotation R that makes ‖sign(V R) − V R‖² small, from a start, by alternating minimisation."""
+    """The rotation R that makes ‖sign(V R) − V R‖² small, from a start, by alternating minimisation.
+
+    Args:
+        rows: V, centred.
+        start: an orthogonal matrix.
+        rounds: how often signs and rotation are updated.
+    """
     rotation = start
     for _ in range(rounds):
         signs = np.where(rows @ rotation > 0, 1.0, -1.0)

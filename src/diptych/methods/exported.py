@@ -33,7 +33,13 @@ BINARY_GRAPH, BINARY_ARRAYS = "binary.onnx", "binary.safetensors"
 
 @dataclass(frozen=True)
 class GraphFile:
-    """One modality's graph."""
+    """One modality's graph.
+
+    Attributes:
+        file: its name in the folder.
+        sha256: what it must hash to.
+        width: numbers in an embedding.
+    """
 
     file: str
     sha256: str
@@ -45,8 +51,13 @@ class ExportedModel(Method):
     """Embeds as the model it was exported from, which its fingerprint names; it can be neither fitted nor changed.
 
     Attributes:
+        folder: where it lies.
+        method: the name of the method.
+        cites: the paper that defines the method.
         params: the parameters it was fitted with; those that say where have their defaults.
+        compares: how embeddings are compared.
         by_direction: whether the method compares other embeddings than those of `embed`, which only it can make.
+        graphs: by modality.
         needs_torch: modalities whose raw items cannot be read without torch, and why.
         check: how far the graphs were from the model when they were written.
         exported_pipeline: the fingerprint of the pipeline beside it, whose encoders are graphs too.

@@ -27,6 +27,11 @@ from diptych.methods.registry import method_class
 def check_parallel(method: str, devices: int, device: str) -> None:
     """Refuse a method or a machine that cannot use so many processes.
 
+    Args:
+        method: the method's name.
+        devices: how many processes.
+        device: the method's parameter of that name.
+
     Raises:
         ConfigError: if there are too few devices, or the method does not train by steps.
     """
@@ -84,7 +89,12 @@ def _trains_by_steps(method: str) -> bool:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Rows to embed."""
+    """Rows to embed.
+
+    Attributes:
+        rows: the rows.
+        first_row: the number of the first of them among all, for errors.
+    """
 
     rows: Features
     first_row: int
@@ -100,6 +110,8 @@ class EmbeddingWorker:
 
     Args:
         model: the files of the model's folder by name.
+        modality: which rows come.
+        purpose: which space is wanted.
         threads: how many compute a product of matrices: as many as where the model came from, as the number decides
             its last bits.
     """
@@ -130,7 +142,16 @@ def embed_blocks_by(
     blocks: Iterable[Features],
     purpose: Purpose = "auto",
 ) -> Iterator[Singles]:
-    """Embed rows that come block by block, in their order; see `Embedder.embed_blocks`."""
+    """Embed rows that come block by block, in their order; see `Embedder.embed_blocks`.
+
+    Args:
+        executor: where to embed; None for this process.
+        model: the model.
+        model_folder: where it was loaded from.
+        modality: which one.
+        blocks: its rows.
+        purpose: which space is wanted.
+    """
     if executor is None:
         yield from model.embed_blocks(modality, blocks, purpose)
         return

@@ -103,7 +103,12 @@ def pair_embeddings(data: TrainingData) -> Floats:
 
 
 def affinity_graph(embeddings: Floats, neighbours: int = NEIGHBOURS) -> Sparse:
-    """D^{-1/2} (W + Wᵀ) D^{-1/2}, where W holds the cube of the cosine of each row with its nearest other rows."""
+    """D^{-1/2} (W + Wᵀ) D^{-1/2}, where W holds the cube of the cosine of each row with its nearest other rows.
+
+    Args:
+        embeddings: rows of length 1.
+        neighbours: how many other rows each is joined to.
+    """
     count = len(embeddings)
     return graph_of_neighbours(*nearest_rows(embeddings.astype(np.float32), min(neighbours, count - 1)))
 

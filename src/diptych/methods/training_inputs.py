@@ -88,6 +88,10 @@ def ignore_single_class(
 ) -> tuple[TrainingData, dict[str, str]]:
     """Leave out training labels that are all the same, for a method that can do without.
 
+    Args:
+        data: the training data.
+        notes: what is to be recorded already.
+
     Returns:
         The data, and for the model's record what was done beside the notes.
     """

@@ -51,7 +51,12 @@ class Autoencoder(nn.Module):
 
 
 class ReconstructionObjective:
-    """½‖x − x̂‖², summed over columns and averaged over rows."""
+    """½‖x − x̂‖², summed over columns and averaged over rows.
+
+    Args:
+        net: the autoencoder to train.
+        data: its training rows.
+    """
 
     module: nn.Module
 
@@ -61,6 +66,7 @@ class ReconstructionObjective:
         self.data = data
 
     def __len__(self) -> int:
+        """Return the number of training rows."""
         return len(self.data)
 
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:
@@ -78,6 +84,9 @@ class CorrespondenceAutoencoder(nn.Module):
     """h_m = σ(W_m x_m + b_m) for two modalities, sigmoid reconstructions, untied decoders (Feng et al. 2014).
 
     Args:
+        sizes: width of each of the two modalities, by name.
+        hidden: width of the embeddings.
+        random: the source of the weights, N(0, 1/outputs).
         variant: what each embedding reconstructs: "corr" its own modality, "cross" the other, "full" both.
     """
 
@@ -115,6 +124,8 @@ class CorrespondenceObjective:
     """(1 − α)·(sum of the reconstruction errors) + α·½‖h₁ − h₂‖², averaged over rows.
 
     Args:
+        net: the net to train.
+        data: rows of each modality, paired by position.
         alpha: share of the correspondence, from 0 to 1 (Feng et al. 2014 use 0.8 for corr and full, 0.2 for cross).
     """
 
@@ -130,6 +141,7 @@ class CorrespondenceObjective:
         self.alpha = alpha
 
     def __len__(self) -> int:
+        """Return the number of training pairs."""
         return self.pairs
 
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:
@@ -152,7 +164,10 @@ class BimodalAutoencoder(nn.Module):
     modality alone is σ(W_m x_m + b). Decoders are not tied to encoders.
 
     Args:
+        sizes: width of each of the two modalities, by name.
         middle: width of the shared layer.
+        random: the source of the weights, N(0, 1/outputs).
+        classes: number of classes of the head; None for no head.
         reconstruction: g; "sigmoid" for inputs in [0, 1], "linear" for standardised ones.
     """
 
@@ -212,7 +227,11 @@ class BimodalObjective:
     the second only, the last n both. Targets and labels are never masked.
 
     Args:
+        net: the net to train.
+        data: rows of each modality, paired by position.
         labels: class of each pair; needed when the net has a head.
+        reconstruction_weight: factor of the reconstruction parts.
+        classification_weight: factor of the cross-entropy.
     """
 
     module: nn.Module
@@ -239,6 +258,7 @@ class BimodalObjective:
         self.classification_weight = classification_weight
 
     def __len__(self) -> int:
+        """Return the number of rows: three for each training pair."""
         return 3 * self.pairs
 
     def batch(self, rows: Tensor) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor | None]:

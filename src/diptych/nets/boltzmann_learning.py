@@ -17,7 +17,9 @@ class SparsityPenalty(nn.Module):
     q ← decay·q + (1 − decay)·mean over the batch of p(h = 1 | v), starting at ρ;  s = cost·(q − ρ)/(q(1 − q)).
 
     Args:
+        hidden: number of hidden units.
         target: ρ, between 0 and 1.
+        cost: strength of the pull.
         decay: memory of the running mean.
     """
 
@@ -66,7 +68,10 @@ class ContrastiveDivergence:
     −G is left in `.grad`; rate, momentum and weight decay belong to the optimizer. s is the sparsity penalty.
 
     Args:
+        rbm: the machine to train.
+        data: its training rows.
         order: k as a function of the step.
+        sparsity: the penalty, or None for none.
         sample_visible_from: the step from which v⁻ is a sample instead of the mean; None means never.
     """
 
@@ -89,6 +94,7 @@ class ContrastiveDivergence:
         self.module = nn.ModuleDict({"rbm": rbm} if sparsity is None else {"rbm": rbm, "sparsity": sparsity})
 
     def __len__(self) -> int:
+        """Return the number of training rows."""
         return len(self.data)
 
     @torch.no_grad()
@@ -138,6 +144,11 @@ class PersistentChains(nn.Module):
     """Gibbs chains that live on between steps (Tieleman 2008), their state in buffers so that a run can be resumed.
 
     Between steps only h⁽¹⁾ and h⁽³⁾ are kept: given them, v and h⁽²⁾ are drawn afresh.
+
+    Args:
+        model: the machine whose chains these are.
+        count: number of chains.
+        random: draws the first state, every unit on or off with even odds.
     """
 
     joint: Tensor
@@ -175,6 +186,15 @@ class DeepBoltzmannObjective:
 
     Gradient = statistics under the mean-field posterior of the batch − statistics under the model, the latter from
     persistent chains. Its negative is left in `.grad`. Start from machines trained layer by layer.
+
+    Args:
+        model: the machine to train.
+        data: rows of each modality, paired by position.
+        random: draws the first state of the chains.
+        chains: number of chains.
+        sweeps: Gibbs sweeps in each step.
+        iterations: mean-field rounds in each step.
+        damping: of the mean field.
     """
 
     module: nn.Module
@@ -202,6 +222,7 @@ class DeepBoltzmannObjective:
         self.damping = damping
 
     def __len__(self) -> int:
+        """Return the number of training pairs."""
         return self.pairs
 
     @torch.no_grad()

@@ -30,6 +30,9 @@ class NetworkShape:
     """What decides the network's layers; each switch that is off takes a departure from the paper back.
 
     Attributes:
+        columns: the number of features of each modality.
+        classes: how many classes the softmax layers tell apart.
+        members: how many networks are trained side by side.
         width: of every hidden layer, of S and of the branches.
         branches: the losses that have one; none leaves the base network.
         read_features: the supervised nets read the scaled features beside the DBN's embedding.
@@ -61,6 +64,7 @@ class CdmlmrOptions:
         triplet_margin: of the triplet loss, a squared distance.
         quadruplet_negatives: "softmin" weighs all mismatches of the batch, "random" draws them as the paper does.
         mixup: parameter of the Beta distribution by which two labelled rows are blended; 0 blends none.
+        input_dropout: share of the features set to zero.
         dropout: share of the supervised nets' units set to zero.
         unlabelled_weight: what unlabelled rows count at the end of training.
         neighbours: k of the graph in the batch.
@@ -101,6 +105,8 @@ class DeepBelief(nn.Module):
     the row has words, so that an empty text has the embedding σ(0) as in the machine.
 
     Args:
+        first: weights and biases of the first layer.
+        second: of the second.
         words: the fixed length; None for dense rows.
         first_column: where in a modality's rows the words begin, for rows that hold more than words.
     """
@@ -190,7 +196,9 @@ class CdmlmrNetwork(nn.Module):
     """DBN-started towers, supervised nets, shared embeddings S, pathways and branches, all trained together.
 
     Args:
+        shape: the layers.
         dbns: each modality's two machines as layers; may be empty.
+        random: the source of the weights.
     """
 
     def __init__(self, shape: NetworkShape, dbns: Mapping[str, DeepBelief], random: torch.Generator) -> None:

@@ -47,7 +47,12 @@ class BatchRows:
         return len(self.targets)
 
     def same_documents(self, other: "BatchRows", *, labelled: bool) -> tuple[Tensor, Tensor]:
-        """The rows of documents that have both modalities: their numbers here, and in the other."""
+        """The rows of documents that have both modalities: their numbers here, and in the other.
+
+        Args:
+            other: of the same batch.
+            labelled: only those of labelled documents.
+        """
         mine, theirs = self.documents, other.documents
         if labelled:
             mine, theirs = mine[: self.known], theirs[: other.known]
@@ -57,7 +62,14 @@ class BatchRows:
 
 @dataclass(frozen=True)
 class Noise:
-    """What is done to rows before the network sees them."""
+    """What is done to rows before the network sees them.
+
+    Attributes:
+        mixup: parameter of the Beta distribution by which two labelled rows are blended; 0 blends none.
+        input_dropout: share of the features set to zero.
+        dropout: share of the supervised nets' units set to zero.
+        units: members and width of the supervised nets.
+    """
 
     mixup: float
     input_dropout: float
@@ -78,6 +90,14 @@ def batch_inputs(
 
     A document is blended with another one in the modalities that both have, and stays as it is in the others. What a
     document lacks has no row.
+
+    Args:
+        rows: each modality's training rows.
+        targets: the labelled documents' class probabilities.
+        drawn: the documents of the batch.
+        noise: what is done to rows.
+        random: the only source of chance.
+        paired: whether unlabelled rows are drawn as documents.
 
     Returns:
         What the network reads: by the modality's name its features, by "NAME visible" what the DBN reads where that is
@@ -114,8 +134,11 @@ class _Picked:
     """Which rows of a modality a batch holds.
 
     Attributes:
+        labelled: row numbers of the labelled documents that have it.
+        unlabelled: row numbers in the pool.
         places: which of the batch's labelled documents these are.
         partner: for each of them the one that it is blended with; itself where that lacks the modality.
+        documents: see `BatchRows`.
     """
 
     labelled: Tensor

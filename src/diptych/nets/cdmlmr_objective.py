@@ -41,7 +41,10 @@ class CdmlmrObjective:
     softmax is trained towards the smoothed guess. A loss whose branch the net lacks is left out.
 
     Args:
+        net: the network.
+        rows: each modality's training rows.
         targets: the labelled documents' class probabilities; one-hot where labels are certain.
+        options: margins, weights and switches.
         paired: whether unlabelled rows of a batch are drawn as documents, whose rows then share one guess.
         pairs: the modalities that occur together, two at a time: over these the losses between modalities are summed.
             None for all.

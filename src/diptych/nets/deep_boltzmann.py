@@ -15,7 +15,14 @@ from diptych.nets.rbm import BernoulliRBM, ReplicatedSoftmax, RestrictedBoltzman
 
 @dataclass(frozen=True)
 class Layers:
-    """The value of every unit, one row an item: samples, or mean-field probabilities."""
+    """The value of every unit, one row an item: samples, or mean-field probabilities.
+
+    Attributes:
+        visible: v of each modality.
+        first: h⁽¹⁾ of each modality.
+        second: h⁽²⁾ of each modality.
+        joint: h⁽³⁾, shared by all.
+    """
 
     visible: dict[str, Tensor]
     first: dict[str, Tensor]
@@ -29,6 +36,8 @@ class Pathway(nn.Module):
     Args:
         bottom: visible layer, first hidden layer and what joins them; copied, with both gains set to 1, because an
             undirected model has one weight for both ways.
+        second: number of units of the second hidden layer.
+        random: the source of the weights between the hidden layers.
     """
 
     def __init__(self, bottom: RestrictedBoltzmannMachine, second: int, random: torch.Generator) -> None:
@@ -47,6 +56,11 @@ class DeepBoltzmannMachine(nn.Module):
     E = Σ_m [E_m(v_m, h⁽¹⁾_m) − h⁽¹⁾_mᵀ U_m h⁽²⁾_m − d_mᵀ h⁽²⁾_m − h⁽²⁾_mᵀ J_m h⁽³⁾] − eᵀ h⁽³⁾,
     where E_m is the energy of a Gaussian machine or of a Replicated Softmax. The layers v, h⁽²⁾ are independent given
     h⁽¹⁾, h⁽³⁾ and the other way round, so both mean field and Gibbs sampling update the two halves in turn.
+
+    Args:
+        pathways: the modalities by name.
+        joint: number of units of the joint layer.
+        random: the source of the weights below the joint layer.
     """
 
     def __init__(self, pathways: Mapping[str, Pathway], joint: int, random: torch.Generator) -> None:

@@ -18,6 +18,11 @@ def canonical_correlations(first: Tensor, second: Tensor, regularisation: float 
     With Σ_mm = L_m L_mᵀ the matrix L₁⁻¹ Σ₁₂ L₂⁻ᵀ differs from T by rotations only, so its singular values are the
     same; unlike an inverse root by eigenvectors, its derivative has no 1/(λ_i − λ_j) and stays finite when
     eigenvalues coincide.
+
+    Args:
+        first: rows of one view.
+        second: rows of the other, paired by position.
+        regularisation: r, added to the diagonal of both covariances.
     """
     first, second = first.double(), second.double()
     return whitened_correlations(batch_covariances(first, second), regularisation)
@@ -44,6 +49,10 @@ def view_covariances(views: Sequence[Tensor], present: Sequence[Tensor]) -> list
 
     An item that has k of the M views counts (M − 1)/(k − 1) times in every Σ_ml, so that each view is compared with the
     mean of the item's other views; where all have all, these are plain covariances.
+
+    Args:
+        views: the rows of each view, for the items that have it.
+        present: for each view which items of the batch have it.
     """
     count = len(views)
     centred = [view - view.mean(0) if len(view) else view for view in views]
@@ -66,6 +75,11 @@ def generalised_correlations(covariances: Sequence[Tensor], views: int, regulari
     eigenvalues λ are those of MAXVAR generalised CCA (Kettenring 1971); returned are (λ − 1)/(M − 1). Without r, the
     sum of the leading λ is what deep generalised CCA maximises: the eigenvalues of the sum of the views' projectors
     (Benton et al. 2017). Of two views they are the canonical correlations.
+
+    Args:
+        covariances: of `view_covariances`.
+        views: M.
+        regularisation: r.
     """
     factors = [_factor(covariance, regularisation) for covariance in covariances[:views]]
     width = len(factors[0])
@@ -96,6 +110,9 @@ class DeepCCA(nn.Module):
 
     Args:
         sizes: for each view, the width of its rows and of its layers; the last widths must be equal.
+        random: the source of the weights.
+        activation: of the hidden layers.
+        scheme: how weights start, see `dense`.
         running: keep running averages of the covariances, for training with small batches.
     """
 
@@ -150,7 +167,10 @@ class DeepCCAObjective:
     can be whitened although the batch alone could not; only the batch's share has a gradient.
 
     Args:
+        net: the nets to train.
+        data: rows of each view, paired by position.
         components: how many correlations are summed; None means all.
+        regularisation: added to the diagonal of both covariances.
         momentum: m, where the net keeps running averages.
         rows_of: for views that some items lack, for every item its row, -1 where it has none.
     """
@@ -177,6 +197,7 @@ class DeepCCAObjective:
         self.momentum = momentum
 
     def __len__(self) -> int:
+        """Return the number of training pairs."""
         return self.pairs
 
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:

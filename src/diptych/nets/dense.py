@@ -75,8 +75,11 @@ class DenseStack(nn.Module):
     """Layers in a row, each followed by an activation and optional dropout.
 
     Args:
+        sizes: width of the input, then of every layer.
+        random: the source of the weights.
         activation: after every layer, but for the last when `last` says otherwise.
         last: activation of the last layer; None means the same as the others.
+        scheme: how weights start, see `dense`.
         dropout_share: share of units dropped after every layer during training; a layer with its own `last`
             activation is an output and drops none.
     """
@@ -110,7 +113,16 @@ class DenseStack(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Dense ReLU layers and a softmax head (the refinement net of CMDN, Peng et al. 2016, and of CDMLMR)."""
+    """Dense ReLU layers and a softmax head (the refinement net of CMDN, Peng et al. 2016, and of CDMLMR).
+
+    Args:
+        inputs: width of a row.
+        classes: number of classes.
+        random: the source of the weights.
+        hidden: widths of the hidden layers.
+        scheme: how weights start, see `dense`.
+        dropout_share: share of hidden units dropped in training, the last hidden layer included.
+    """
 
     def __init__(
         self,
@@ -141,6 +153,8 @@ class ClassificationObjective:
     """Cross-entropy of a feed-forward net on labelled rows.
 
     Args:
+        net: the net to train.
+        data: its training rows.
         labels: class of each row, int64 from 0.
     """
 
@@ -154,6 +168,7 @@ class ClassificationObjective:
         self.labels = labels
 
     def __len__(self) -> int:
+        """Return the number of training rows."""
         return len(self.data)
 
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:
@@ -170,6 +185,10 @@ class MemberLinear(nn.Module):
     """The same linear layer for each of K members, with weights of their own; gives K × rows × outputs.
 
     Args:
+        members: K.
+        inputs: width of a row.
+        outputs: width of the result.
+        random: the source of the weights.
         scheme: "he" or "xavier" as in `diptych.nets.dense.dense`, or "zero".
         bias: whether the layer has one; it starts at zero.
         fan_in: the number of inputs that the scheme counts, where this layer reads only some of them.

@@ -62,7 +62,14 @@ class Quadruplets(NamedTuple):
 
 
 def quadruplet_terms(first: Tensor, second: Tensor, quadruplets: Quadruplets, margin: float) -> Tensor:
-    """Return max(0, 2‖a⁺ − b⁺‖² − ‖a⁺ − b⁻‖² − ‖a⁻ − b⁺‖² + β) of each quadruplet (CDMLMR, Huang and Peng 2017)."""
+    """Return max(0, 2‖a⁺ − b⁺‖² − ‖a⁺ − b⁻‖² − ‖a⁻ − b⁺‖² + β) of each quadruplet (CDMLMR, Huang and Peng 2017).
+
+    Args:
+        first: outputs a of one modality, one row an item.
+        second: outputs b of the other modality.
+        quadruplets: which rows are compared.
+        margin: β, a squared distance.
+    """
     squared = squared_distances(first, second)
     together = squared[quadruplets.first_positive, quadruplets.second_positive]
     apart_second = squared[quadruplets.first_positive, quadruplets.second_negative]
@@ -83,6 +90,12 @@ def soft_contrastive_loss(squared: Tensor, pull: Tensor, push: Tensor, margin: f
 
     A pair may be pulled and pushed at once, each by its share: with soft labels t the weights are t·t' and 1 − t·t'.
     With 0 and 1 these are the two terms of Hadsell et al. (2006), similar and dissimilar pairs counting alike.
+
+    Args:
+        squared: squared distances, members × rows × rows.
+        pull: how much each pair is similar.
+        push: how much each pair is dissimilar.
+        margin: α.
     """
     near = 0.5 * _weighted_mean(squared, pull)
     return near + 0.5 * _weighted_mean((margin - (squared + _TINY).sqrt()).clamp_min(0.0).square(), push)
@@ -95,6 +108,13 @@ def softmin_quadruplet_terms(
 
     The term of a pair is max(0, 2d²(a, b) − d²(a, B⁻) − d²(A⁻, b) + β), where the mismatches of a and of b are not
     drawn: d²(a, B⁻) is a soft minimum over all rows b⁻ of the batch that belong to another class, and likewise A⁻.
+
+    Args:
+        squared: squared distances, members × rows × rows.
+        same: which pairs are of one class.
+        different: which pairs are known to be of different classes.
+        margin: β.
+        temperature: of the soft minimum.
     """
     of_first, of_second = _soft_mismatches(squared, different, temperature)
     return (2.0 * squared - of_first - of_second + margin).clamp_min(0.0) * _usable(same, different)
@@ -108,6 +128,13 @@ def softmin_triplet_terms(
     The term of a pair is max(0, d²(a, b) − d²(a, B⁻) + m) + max(0, d²(a, b) − d²(A⁻, b) + m). A quadruplet has one
     hinge that weighs both mismatches together; here each anchor has its own (after Wang et al. 2014). Mismatches are
     soft minima over the batch, as in `softmin_quadruplet_terms`.
+
+    Args:
+        squared: squared distances, members × rows × rows.
+        same: which pairs are of one class.
+        different: which pairs are known to be of different classes.
+        margin: m, a squared distance.
+        temperature: of the soft minimum.
     """
     of_first, of_second = _soft_mismatches(squared, different, temperature)
     terms = (squared - of_first + margin).clamp_min(0.0) + (squared - of_second + margin).clamp_min(0.0)
@@ -132,7 +159,13 @@ def have_several_classes(targets: Tensor) -> bool:
 
 
 def pairs_of_one_class(targets: Tensor, others: Tensor | None = None, *, several: bool) -> Tensor:
-    """Return which rows share their most probable class, or one of their classes where rows have several."""
+    """Return which rows share their most probable class, or one of their classes where rows have several.
+
+    Args:
+        targets: class probabilities of rows.
+        others: of the rows to compare them with; None for the same.
+        several: whether rows have several classes.
+    """
     others = targets if others is None else others
     if not several:
         return targets.argmax(1).unsqueeze(1) == others.argmax(1).unsqueeze(0)
@@ -186,6 +219,12 @@ def pair_figures(squared: Tensor, similar: Tensor, weights: Tensor, terms: Tenso
     """Return the mean distances of the selected pairs and the share of active hinges.
 
     Means are weighted like the loss. A figure about pairs of which none was selected is NaN.
+
+    Args:
+        squared: squared distances of all pairs.
+        similar: whether each pair is similar.
+        weights: selection weights, 0 for a pair that was not selected.
+        terms: contrastive loss of all pairs; a dissimilar pair within the margin has a term above 0.
     """
     squared, terms = squared.detach(), terms.detach()
     distance, pulled, pushed = squared.sqrt(), weights * similar, weights * ~similar

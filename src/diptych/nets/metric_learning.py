@@ -60,10 +60,17 @@ class MetricOptions:
     Attributes:
         contrastive_margin: α.
         quadruplet_margin: β.
+        contrastive_weight: of the contrastive loss in the total.
+        quadruplet_weight: of the quadruplet loss in the total.
+        contrastive_form: see `contrastive_terms`.
+        reduction: see `reduce_terms`.
         neighbours: k of the online graph.
+        graph_metric: its distance.
         graph_pool: "batch" searches neighbours in the whole batch, "eligible" only among pairs that the graph decides.
         unlabelled_weight: λ_u.
         unlabelled_from: the first step in which pairs with unlabelled items count.
+        unlabelled_pairs: see `unlabelled_group`.
+        unlabelled_negatives: see `balanced_pairs`.
         quadruplets_per_item: r.
         dropout: share of the network's inputs set to zero in training.
     """
@@ -106,6 +113,7 @@ class MetricRows:
 
     Attributes:
         labelled: what the net reads of the labelled documents, in the same order in every modality.
+        unlabelled: what it reads of the unlabelled pool.
         labelled_embeddings: the same documents in the space where neighbours are sought.
         unlabelled_embeddings: the pool in that space.
     """
@@ -130,7 +138,10 @@ class MetricObjective:
     A loss whose branch the net lacks is left out: one branch gives the ablations.
 
     Args:
+        net: two pathways with a branch for each loss.
+        rows: the two modalities' rows.
         labels: classes of the labelled documents; nothing else about labels is ever known here.
+        options: margins, weights and switches.
         paired: whether unlabelled rows of a batch stand beside their partners, which then belong together in both
             losses. Otherwise only the labelled part of a batch gives quadruplets.
     """

@@ -27,7 +27,12 @@ class Pathways(nn.Module):
     biases at zero.
 
     Args:
+        sizes: width of each modality's input, by name.
+        random: the source of the weights.
         branches: the losses that have a branch.
+        widths: widths of the trunk's layers.
+        branch_width: width of every branch.
+        activation: after every layer of the trunk.
         share_branch_fc: whether the modalities share the layer of a branch, which makes their trunks comparable.
     """
 

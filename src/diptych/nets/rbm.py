@@ -27,6 +27,9 @@ class RestrictedBoltzmannMachine(nn.Module, ABC):
     the pretraining of deep Boltzmann machines (Salakhutdinov and Hinton 2009) and of text layers.
 
     Args:
+        visible: number of visible units.
+        hidden: number of hidden units.
+        random: the source of the weights.
         weight_std: their standard deviation; None means 1/√hidden. Biases start at zero.
         up_gain: factor of W on the way up.
         down_gain: factor of W on the way down.
@@ -123,6 +126,7 @@ class BernoulliRBM(RestrictedBoltzmannMachine):
     Args:
         visible: number of visible units, or the number in each named group.
         hidden: number of hidden units.
+        options: see `RestrictedBoltzmannMachine`.
     """
 
     def __init__(self, visible: int | Mapping[str, int], hidden: int, **options: Any) -> None:  # noqa: ANN401
@@ -157,7 +161,12 @@ class BernoulliRBM(RestrictedBoltzmannMachine):
 
 @dataclass(frozen=True)
 class Completion:
-    """What a joint machine makes of some of its visible groups."""
+    """What a joint machine makes of some of its visible groups.
+
+    Attributes:
+        visible: every group: those given as they were, the others generated.
+        joint: the hidden probabilities, given all of them.
+    """
 
     visible: dict[str, Tensor]
     joint: Tensor
@@ -169,6 +178,11 @@ def complete(rbm: BernoulliRBM, known: Mapping[str, Tensor], iterations: int = 1
 
     The missing groups start at zero; then, `iterations` times, h ← σ(Σ_m v_m W_m + c) and each missing
     v_m ← σ(W_m h + b_m). A last upward pass gives the joint embedding. With nothing missing that pass is all there is.
+
+    Args:
+        rbm: a trained machine with named groups.
+        known: rows of at least one group.
+        iterations: number of mean-field rounds; 10 in the published configurations.
     """
     unknown = [name for name in known if name not in rbm.groups]
     if not known or unknown:
@@ -193,11 +207,15 @@ class ReplicatedSoftmax(RestrictedBoltzmannMachine):
     An empty document has length 0: its embedding is σ(0) everywhere and it adds nothing to the gradient.
 
     Args:
+        vocabulary: number of words.
+        hidden: number of hidden units.
+        random: the source of the weights.
         weight_std: standard deviation of the weights at the start (1e-5 in the CMDN configuration).
         document_length: every document is rescaled to this many words (100 in the CMDN configuration); None keeps the
             true counts.
         up_gain: factor of W on the way up (10 in the CMDN configuration, which makes up for the tiny start). Only
             with 1 is the machine a probability model.
+        down_gain: factor of W on the way down.
     """
 
     def __init__(

@@ -17,9 +17,13 @@ from diptych._core.seeding import generator
 class RowSource(Protocol):
     """Rows that can be fetched by a tensor of whole numbers; a plain 2-d tensor is one."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        ...
 
-    def __getitem__(self, rows: Tensor, /) -> Tensor: ...
+    def __getitem__(self, rows: Tensor, /) -> Tensor:
+        """Return the rows as a dense matrix."""
+        ...
 
 
 class SparseRows:
@@ -35,9 +39,11 @@ class SparseRows:
         self.dtype = dtype
 
     def __len__(self) -> int:
+        """Return the number of rows."""
         return int(self.counts.shape[0])
 
     def __getitem__(self, rows: Tensor, /) -> Tensor:
+        """Return the rows as a dense matrix on the device of `rows`."""
         dense = torch.from_numpy(self.counts[rows.cpu().numpy()].toarray())
         return dense.to(device=rows.device, dtype=self.dtype)
 
@@ -72,6 +78,8 @@ class EpochStream:
     """Each epoch shows every row once, in an order of its own.
 
     Args:
+        count: number of rows, at least one.
+        seed: of the run.
         purpose: what the rows are for; streams of unlike purposes are independent.
     """
 
@@ -113,6 +121,7 @@ class MixedBatches:
         unlabelled: number of unlabelled items of each modality, by name; where it differs, the largest decides the
             proportion.
         batch_size: n, items of one modality in a batch; fewer where the pools are smaller.
+        seed: of the run.
         balanced_by: class of each labelled document, to show all classes equally often; None shows all documents
             equally often.
         labelled_share: share of labelled documents in a batch; None for the proportion of the pools.

@@ -15,7 +15,13 @@ Metric = Literal["euclidean", "cosine"]
 
 @torch.no_grad()
 def graph_distances(first: Tensor, second: Tensor, metric: Metric = "euclidean") -> Tensor:
-    """Return numbers that order all cross-modal pairs by distance, without gradients."""
+    """Return numbers that order all cross-modal pairs by distance, without gradients.
+
+    Args:
+        first: input representations of one modality, one row an item.
+        second: those of the other, in the same space.
+        metric: "euclidean" gives squared distances (the order is the same), "cosine" one minus the cosine.
+    """
     if metric == "euclidean":
         return squared_distances(first, second)
     if metric == "cosine":
@@ -57,6 +63,11 @@ def edge_purity(graph: Tensor, labels: Tensor, others: Tensor | None = None) -> 
 
     The purity of a graph of all pairs is the chance level: near it, the graph says nothing about classes. Compare a
     graph over the whole batch: one restricted to pairs with unlabelled items has no edge to count.
+
+    Args:
+        graph: A over the batch.
+        labels: classes of the labelled items, which are the first of both modalities.
+        others: those of the second modality, where they are not the same items.
     """
     others = labels if others is None else others
     edges = graph[: len(labels), : len(others)]
@@ -70,7 +81,13 @@ Outputs = dict[str, dict[str, Tensor]]
 
 @torch.no_grad()
 def shared_graph(first: Mapping[str, Tensor], second: Mapping[str, Tensor], neighbours: int) -> Tensor:
-    """Return which rows of two modalities are neighbours in S, all members' embeddings side by side."""
+    """Return which rows of two modalities are neighbours in S, all members' embeddings side by side.
+
+    Args:
+        first: what the network gives for the rows of one modality.
+        second: for those of another.
+        neighbours: k.
+    """
     one, other = (parts["shared"].transpose(0, 1).flatten(1) for parts in (first, second))
     return neighbour_graph(graph_distances(one, other, "cosine"), neighbours)
 

@@ -51,7 +51,16 @@ class TwoTowerOptions:
 
 
 class TwoTowerNet(nn.Module):
-    """A tower for each modality, columns → hidden → hidden → width with ReLU, and one linear classifier over all."""
+    """A tower for each modality, columns → hidden → hidden → width with ReLU, and one linear classifier on top of all.
+
+    Args:
+        columns: the number of features of each modality.
+        classes: how many classes the classifier tells apart.
+        random: the source of the weights.
+        members: how many nets are trained side by side.
+        hidden: width of the hidden layers.
+        width: of the embedding.
+    """
 
     def __init__(
         self,
@@ -87,7 +96,13 @@ class TwoTowerNet(nn.Module):
         return [layer for layer in tower if isinstance(layer, MemberLinear)]
 
     def encode(self, modality: str, rows: Tensor, kept: Tensor | None = None) -> dict[str, Tensor]:
-        """Return the "embedding" and the "classes" (logits) of rows, members first."""
+        """Return the "embedding" and the "classes" (logits) of rows, members first.
+
+        Args:
+            modality: whose tower.
+            rows: scaled features.
+            kept: for each hidden layer what every unit is multiplied by (dropout); None in use.
+        """
         *hidden, last = self.layers(modality)
         for place, layer in enumerate(hidden):
             rows = torch.relu(layer(rows))
@@ -102,8 +117,10 @@ class TwoTowerObjective:
     L = w_class · Σ_modality −Σ_c t_c log p_c  +  w_contrast · InfoNCE, each averaged over its rows.
 
     Args:
+        net: the network.
         rows: each modality's training rows, paired by place: labelled documents first, unlabelled ones after them.
         targets: the labelled documents' class probabilities; one-hot where labels are certain.
+        options: temperature, weights and dropout.
     """
 
     def __init__(
@@ -166,6 +183,11 @@ def info_nce_terms(first: Tensor, second: Tensor, temperature: float) -> Tensor:
 
     With s_pq the cosine of row p and row q of the other modality over τ, the term of pair p is
     ½(log Σ_q e^{s_pq} + log Σ_q e^{s_qp}) − s_pp (van den Oord et al. 2018, both ways as in CLIP, Radford et al. 2021).
+
+    Args:
+        first: embeddings, members × rows × columns.
+        second: those of the partners, in the same order.
+        temperature: τ.
     """
     first, second = (functional.normalize(each, dim=-1, eps=SHORTEST) for each in (first, second))
     scores = torch.bmm(first, second.transpose(1, 2)) / temperature

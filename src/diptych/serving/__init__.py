@@ -161,6 +161,7 @@ class ServingSettings:
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds
+    """Import the application when it is asked for: keys are made without a web server."""
     if name == "create_app":
         from diptych.serving.app import create_app
 

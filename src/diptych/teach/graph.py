@@ -45,7 +45,12 @@ class ItemInfo:
 
 @dataclass(frozen=True)
 class Places:
-    """Where items stood before anything was learned from answers."""
+    """Where items stood before anything was learned from answers.
+
+    Attributes:
+        items: their names.
+        vectors: of each, of length 1.
+    """
 
     items: Sequence[str]
     vectors: Singles
@@ -90,10 +95,14 @@ class ItemGraph:
     """Items, their neighbours and the graph of these; rows of removed items stay, without neighbours.
 
     Attributes:
+        items: the item of each row.
+        info: of each item.
         vectors: the unit vectors of each row.
         living: which rows are items that are still there.
         cosines: of each row with its neighbours.
+        nearest: the rows of these; -1 for none.
         graph: the affinities, as propagation wants them.
+        row_of: the row of each item.
         to_places: from vectors of the index to those of the graph; None where these are the same.
     """
 

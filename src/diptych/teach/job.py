@@ -40,10 +40,15 @@ class JobState:
     """How far learning is.
 
     Attributes:
+        state: whether it runs, and how the last one ended.
+        phase: what is being done.
         fraction: about how much of it is done.
         started: when it began, in UTC.
         elapsed_s: since then; how long it took, once it has ended.
         remaining_s: about how long it will take; None if unknown.
+        model: the model that was learned.
+        error: why it failed.
+        pid: of the process.
     """
 
     state: State = "idle"
@@ -58,7 +63,11 @@ class JobState:
 
 
 class LearnJob:
-    """Starts, watches and cancels learning for one index."""
+    """Starts, watches and cancels learning for one index.
+
+    Args:
+        index: the folder of the index.
+    """
 
     def __init__(self, index: str | Path) -> None:
         self._index = Path(index)

@@ -39,9 +39,11 @@ class Label:
     """What was answered for one item.
 
     Attributes:
+        item: the item (document), as hits name it.
         answer: a class, "none" of the known classes, or skipped.
         label: the class, where the answer is one.
         who: the name of the key, or of the user of the machine.
+        time: when, in UTC.
         source: whether it was taught, imported from a file, or came with the dataset.
     """
 
@@ -95,7 +97,11 @@ class Label:
 
 
 class LabelStore:
-    """The labels of one index; threads and processes may share it. Every change of it is whole or not made at all."""
+    """The labels of one index; threads and processes may share it. Every change of it is whole or not made at all.
+
+    Args:
+        index: the folder of the index.
+    """
 
     def __init__(self, index: str | Path) -> None:
         folder = folder_beside(Path(index))
@@ -200,6 +206,7 @@ class CsvProblem:
 
     Attributes:
         line: its number, the heading being line 1.
+        message: what is wrong with it.
     """
 
     line: int
@@ -208,6 +215,10 @@ class CsvProblem:
 
 def read_csv(text: str, who: str) -> tuple[list[Label], list[CsvProblem]]:
     """Read a table as `write_csv` makes it; only the columns `item` and `label` are needed.
+
+    Args:
+        text: the table.
+        who: to whom labels are credited that do not say so themselves.
 
     Raises:
         DataError: when there is no column of items.

@@ -52,6 +52,14 @@ def learn(
 
     The index may be searched and changed meanwhile; nothing that was acknowledged is lost. The former one is kept.
 
+    Args:
+        index: the folder of the index.
+        dataset: the folder of the dataset it was built from, where it is not where it was then.
+        method: which method to fit.
+        params: of the method.
+        url: of the vector database, for an index whose vectors are in one.
+        progress: told how far it is.
+
     Raises:
         ConfigError: when too little was taught.
         DataError: when the dataset is not there, or is another one.

@@ -31,10 +31,15 @@ class ModelRecord:
     """One model that the index was built with.
 
     Attributes:
+        id: its name here.
         created: when its index came into force, in UTC.
+        method: the method that was fitted.
+        fingerprint: of the model's files.
         answers: how many answers it was fitted on.
         classes: how many classes these named.
+        propagated: to how many other items labels were propagated.
         items: how many items it learned from.
+        scores: what was measured, by name.
         seconds: from the start to the swapped index.
         before: the model whose place it took.
     """
@@ -53,7 +58,11 @@ class ModelRecord:
 
 
 class Models:
-    """The models of one index; what is replaced is kept beside it."""
+    """The models of one index; what is replaced is kept beside it.
+
+    Args:
+        index: the folder of the index.
+    """
 
     def __init__(self, index: str | Path) -> None:
         self.index = Path(index)

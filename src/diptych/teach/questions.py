@@ -26,7 +26,9 @@ class Clusters:
     """A partition of the items by where they lie.
 
     Attributes:
+        of: the cluster of each row.
         nearness: of each row to the centre of its cluster.
+        sizes: how many items each has.
     """
 
     of: Integers
@@ -70,7 +72,13 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Question:
-    """An item whose label would help."""
+    """An item whose label would help.
+
+    Attributes:
+        row: of the graph.
+        reason: why it is asked.
+        cluster_size: how many items its cluster has.
+    """
 
     row: int
     reason: Reason
@@ -78,7 +86,15 @@ class Question:
 
 
 def choose(spread: Spread, clusters: Clusters, answered: AbstractSet[int], askable: Booleans, n: int) -> list[Question]:
-    """The items to ask about next, no two nearly alike."""
+    """The items to ask about next, no two nearly alike.
+
+    Args:
+        spread: what is known of every item.
+        clusters: of the same items.
+        answered: rows that have an answer of any kind.
+        askable: rows that may be asked about.
+        n: how many questions at most.
+    """
     free = askable & spread.graph.living
     free[sorted(answered)] = False
     chosen: list[Question] = []

@@ -23,7 +23,12 @@ MOST_HELD_OUT = 200
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How often an answer is what all other answers say of its item."""
+    """How often an answer is what all other answers say of its item.
+
+    Attributes:
+        answers: how many were looked at.
+        right: how many of them were right.
+    """
 
     answers: int
     right: int
@@ -61,6 +66,7 @@ class Status:
     """How far teaching is.
 
     Attributes:
+        items: in the index.
         answered: with a class, by a person.
         dataset: with a class that came with the dataset.
         none: said to be none of the classes.
@@ -70,6 +76,9 @@ class Status:
         unreached: items without an answer that no class reached.
         classes: in the order of their names.
         held_out: how often answers are predicted by the others.
+        clusters: of items that lie together.
+        clusters_answered: those with an answer.
+        seconds: what it took to bring this up to date.
     """
 
     items: int
@@ -92,7 +101,10 @@ class Spread:
     """Labels spread over a graph; a new one is made after each change and shares what did not change.
 
     Attributes:
+        graph: the items.
+        given: the class of every row that has a label.
         refused: rows that were said to be none of the classes.
+        classes: in the order of the columns.
         raw: each class spread, before columns and rows are balanced.
         shares: the share of every row in every class.
     """

@@ -37,6 +37,7 @@ class TaughtItem:
     """An item with what is guessed of it.
 
     Attributes:
+        hit: the item.
         guess: its class, given or guessed.
         certainty: the share of that class.
         taught: whether a person said so.
@@ -55,7 +56,14 @@ class TaughtItem:
 
 
 class Teacher:
-    """Teaches one index; threads may share it. Other processes may write labels and items meanwhile."""
+    """Teaches one index; threads may share it. Other processes may write labels and items meanwhile.
+
+    Args:
+        searcher: the index.
+
+    Attributes:
+        graph: the items, as they were when they were last looked at; None before that.
+    """
 
     def __init__(self, searcher: Searcher) -> None:
         self.searcher = searcher

@@ -68,7 +68,12 @@ _PATIENCE = timedelta(days=365)
 
 @dataclass(frozen=True)
 class World:
-    """The place of this process among those that train together; a process by itself is a world of one."""
+    """The place of this process among those that train together; a process by itself is a world of one.
+
+    Attributes:
+        rank: its number, from 0.
+        size: how many processes there are.
+    """
 
     rank: int = 0
     size: int = 1

@@ -56,6 +56,10 @@ def launch(command: Sequence[str], count: int) -> None:
 
     The commands call `worker`. When one of them fails the others are ended.
 
+    Args:
+        command: the arguments of the interpreter.
+        count: how many processes.
+
     Raises:
         DiptychError: the error that a worker reported first, or what killed it.
         RuntimeError: with a worker's traceback, for an error that nobody raised on purpose.

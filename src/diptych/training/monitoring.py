@@ -102,7 +102,9 @@ class History:
     Attributes:
         rows: One dict a log point: `step`, the mean of each figure since the last one, `rate`, `momentum`.
         validations: Steps done and score, higher is better.
+        steps: Steps done.
         best_step: Steps done when the validation score was best, or None without validation.
+        stopped_early: Whether patience ran out.
         resumed_from: Steps already done when this attempt began; two histories that differ only here are equal.
     """
 

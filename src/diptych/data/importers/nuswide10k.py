@@ -163,7 +163,12 @@ def _read_chosen(files: tuple[Path, Path], items: Integers, truth: _Truth, width
 
 @dataclass(frozen=True)
 class Release:
-    """A folder of the release."""
+    """A folder of the release.
+
+    Attributes:
+        folder: where to look, at any depth.
+        files: every `.dat` and `.txt` file in it.
+    """
 
     folder: Path
     files: tuple[Path, ...]

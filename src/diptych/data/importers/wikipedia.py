@@ -42,7 +42,16 @@ class Listing:
 
 @dataclass(frozen=True)
 class WikipediaLists:
-    """All documents, training ones first."""
+    """All documents, training ones first.
+
+    Attributes:
+        classes: the class names in the release's order.
+        train: the training documents.
+        test: the official test documents.
+        splits: the split of each document: official test documents are validation or test.
+        split_note: how they were told apart, in words.
+        files: the files that were read.
+    """
 
     classes: list[str]
     train: Listing

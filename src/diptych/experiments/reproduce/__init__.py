@@ -53,6 +53,8 @@ class Plan:
     """The comparisons of one reproduction.
 
     Attributes:
+        recipes: by protocol; transductive is left out when no method reads a pool.
+        pooled: the methods that read a pool.
         absent: methods of the line-up that are not part of this version, with the reason.
     """
 
@@ -73,6 +75,13 @@ def make_plan(
     params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Plan:
     """Plan a reproduction.
+
+    Args:
+        study: what is reproduced.
+        seeds: of everything random.
+        profile: how long and wide networks train.
+        methods: names; None for the whole line-up, of which what this version lacks is reported as failed.
+        params: parameters by method, on top of each method's defaults.
 
     Raises:
         ConfigError: for a name given that nobody knows, or no name at all.

@@ -34,7 +34,10 @@ class OrderClaim:
     """Some methods are above others in the average of both directions.
 
     Attributes:
+        key: a short name.
+        text: the claim in words.
         steps: who is above whom; all must hold.
+        measure: "map" or "map@50".
     """
 
     key: str
@@ -63,6 +66,9 @@ class FiguresClaim:
     """Every published figure comes out again, within a tolerance for each method.
 
     Attributes:
+        key: a short name.
+        text: the claim in words.
+        published: the figures.
         columns: what the three figures of a triple stand for.
     """
 

@@ -51,9 +51,12 @@ class Findings:
     """What the comparisons left behind.
 
     Attributes:
+        study: what was reproduced.
         part: the description of the items, when the study has several.
         command: as a person would type it.
+        results: the content of each comparison's `results.json`, by protocol.
         standings: every method under each protocol.
+        inputs: beside the paper's.
         source: how the dataset was made, in words.
     """
 

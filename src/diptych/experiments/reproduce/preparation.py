@@ -227,7 +227,13 @@ def run_seconds(method: str, deep: bool, pairs: int, columns: int, profile: str 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Training pairs and columns of both modalities together."""
+    """Training pairs and columns of both modalities together.
+
+    Attributes:
+        pairs: training items.
+        columns: of all modalities.
+        importing_s: how long the files take to read and describe first.
+    """
 
     pairs: int
     columns: int
@@ -266,7 +272,15 @@ def finished_runs(folder: Path) -> set[tuple[str, str, int]]:
 
 
 def describe_plan(title: str, runs: Sequence[Run], seconds: Sequence[float], importing_s: float, kept: int) -> str:
-    """The plan and its duration in one sentence, the longest methods named."""
+    """The plan and its duration in one sentence, the longest methods named.
+
+    Args:
+        title: what is reproduced.
+        runs: all of them.
+        seconds: the estimate of each; 0 for one that is there already.
+        importing_s: the estimate for reading the files.
+        kept: how many runs are there already.
+    """
     by_method: dict[str, float] = {}
     for run, each in zip(runs, seconds, strict=True):
         by_method[run.method] = by_method.get(run.method, 0.0) + each

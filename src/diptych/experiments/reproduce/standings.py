@@ -27,6 +27,8 @@ class Standing:
     """One method under one protocol.
 
     Attributes:
+        block: its part of `results.json`.
+        runs: the scores of every run, in the order of seeds.
         shared: whether the protocol does not change it, so that the run is that of the inductive protocol.
     """
 
@@ -83,7 +85,13 @@ class Standings:
 
 
 def read_standings(results: Mapping[str, Any], folder: Path, absent: Mapping[str, str]) -> Standings:
-    """Read a comparison's runs back."""
+    """Read a comparison's runs back.
+
+    Args:
+        results: the content of its `results.json`.
+        folder: where it is.
+        absent: methods that could not even be planned, with the reason.
+    """
     methods = {
         name: Standing(block, tuple(read_scores(folder / run["folder"]) for run in block["runs"]))
         for name, block in results["methods"].items()

@@ -70,7 +70,9 @@ class Row:
     """One line of the tables.
 
     Attributes:
+        method: the registry's name.
         title: the paper's name, or a plain one.
+        group: the part of the table it stands in.
         deep: whether it trains networks, so that its published figure depends on more than its formula.
     """
 
@@ -132,6 +134,8 @@ class Part:
     """One way to describe the items of a study, for which the whole comparison is run.
 
     Attributes:
+        name: of its folder.
+        title: for headings.
         options: what the importer is told.
     """
 
@@ -146,8 +150,10 @@ class Study:
 
     Attributes:
         name: also that of the importer.
+        title: for headings.
         modalities: who asks first and who second; published figures are in this order.
         where: where the files come from, as the end of a sentence.
+        published: the paper's figures; empty when there are none to set beside ours.
         published_on: the dataset they are of, when it is another than this.
         inputs: the paper's features by modality.
         splits: the paper's number of items by split.

@@ -92,7 +92,14 @@ RULES: Final = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim."""
+    """What became of a claim.
+
+    Attributes:
+        outcome: in a word.
+        words: the outcome with its reason, as it stands on the page.
+        detail: the numbers that decided it.
+        steps: every step that was tested.
+    """
 
     outcome: Outcome
     words: str

@@ -37,8 +37,10 @@ class SampleInput:
     """How the samples of a sound enter a graph.
 
     Attributes:
+        name: what the graph calls the input.
         axes: 1 for samples alone, 2 for a batch of them, 3 with an axis for channels in between.
         length: how many samples it takes, 0 for any number; longer sounds are cut, shorter ones filled with silence.
+        dtype: "float32" or "float16".
         rate: samples a second that the encoder was trained on.
         normalise: whether each sound is brought to the mean 0 and the variance 1.
     """
@@ -65,7 +67,11 @@ class SampleInput:
 @stateful
 @dataclass(frozen=True)
 class FolderAudioExtractor(GraphExtractor):
-    """An exported audio encoder, and how sounds enter it."""
+    """An exported audio encoder, and how sounds enter it.
+
+    Attributes:
+        sample_input: how samples enter it.
+    """
 
     sample_input: SampleInput
 

@@ -34,7 +34,9 @@ class CnnEncoder:
     """A network by name and by the hash of its weights, which stay in their package.
 
     Attributes:
+        name: the network.
         weights_sha256: what the file of its weights must hash to.
+        batch_size: images that pass through it at once.
     """
 
     name: str

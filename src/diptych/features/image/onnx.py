@@ -62,6 +62,8 @@ class OnnxExtractor(GraphExtractor):
 
     Attributes:
         image_input: name, layout and size of the graph's input.
+        mean: subtracted from each colour in [0, 1].
+        std: what each colour is then divided by.
         batch_size: images that pass through at once, where the graph leaves it open.
     """
 
@@ -148,7 +150,13 @@ _OUTPUTS = ("image_embeds", "image_embedding", "image_features", "embeddings", "
 @stateful
 @dataclass(frozen=True)
 class FolderImageExtractor(GraphExtractor):
-    """An exported image encoder, and how images enter it."""
+    """An exported image encoder, and how images enter it.
+
+    Attributes:
+        preprocessing: what is done to an image.
+        image_input: the name of the input that takes images.
+        dtype: the type of that input.
+    """
 
     preprocessing: Preprocessing
     image_input: str = field(metadata={"stored": "entrance"})

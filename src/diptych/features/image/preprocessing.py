@@ -47,6 +47,11 @@ class Preprocessing:
     Attributes:
         resize: height and width that images are resized to; a single number is the shorter side, proportions kept.
         height: of the middle that is cut out then.
+        width: of it.
+        resample: how Pillow resizes.
+        factor: what bytes are multiplied by.
+        mean: what is then subtracted from each colour.
+        std: what each colour is then divided by.
     """
 
     resize: tuple[int, ...]
@@ -182,8 +187,12 @@ class PictureInput:
     """The input of a graph that takes images; saved pipelines hold this class by its name.
 
     Attributes:
+        name: what the graph calls it.
         layout: whether colours are the second axis or the last.
+        height: of the images it takes.
+        width: of the images it takes.
         batch: how many it takes at once, 0 for any number.
+        dtype: "float32" or "float16".
     """
 
     name: str

@@ -58,7 +58,12 @@ class _ShrunkStream:
 
 @dataclass(frozen=True)
 class Shrinking:
-    """A feature of images that are first scaled down to a longest side, in fitting and in extraction."""
+    """A feature of images that are first scaled down to a longest side, in fitting and in extraction.
+
+    Attributes:
+        feature: what describes the shrunk images.
+        longest_side: the most pixels either side may have.
+    """
 
     feature: Feature[ImageArray]
     longest_side: int
@@ -79,7 +84,12 @@ class Shrinking:
 @stateful
 @dataclass(frozen=True)
 class ShrinkingExtractor:
-    """A fitted `Shrinking`."""
+    """A fitted `Shrinking`.
+
+    Attributes:
+        extractor: what describes the shrunk images.
+        longest_side: the most pixels either side may have.
+    """
 
     extractor: Extractor[ImageArray]
     longest_side: int

@@ -43,6 +43,10 @@ def tokenise(text: str, *, korean_pairs: bool = True) -> list[str]:
 
     A single cased letter or digit ("s" of "dog's", "l" of "l'arbre") says too little and is left out.
 
+    Args:
+        text: any text.
+        korean_pairs: cut Korean words into pairs of syllables; vocabularies of old models keep them whole.
+
     >>> tokenise("Zoë's Straße, 東京都 👍🏽")
     ['zoë', 'strasse', '東京', '京都', '👍']
     """

@@ -33,6 +33,7 @@ class VocabularyRule:
     which also holds words such as "fire" and "system"; neither happens unless asked for.
 
     Attributes:
+        size: the largest number of words.
         max_df: the largest share of the texts that a word may stand in; a word of a single text is never too common.
         stop_words: "english" to leave out scikit-learn's list as well.
     """
@@ -86,7 +87,13 @@ class VocabularyRule:
 @stateful
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Words in the order of their columns, most frequent first; Korean ones are whole, as in models saved before."""
+    """Words in the order of their columns, most frequent first; Korean ones are whole, as in models saved before.
+
+    Attributes:
+        words: the words.
+        document_frequency: how many training texts hold each.
+        texts: how many training texts there were.
+    """
 
     words: tuple[str, ...]
     document_frequency: np.ndarray

@@ -41,6 +41,9 @@ class FolderTextExtractor(GraphExtractor):
     """An exported text encoder, its tokenizer by path and hash, and how texts enter.
 
     Attributes:
+        rule: how texts become tokens.
+        pooling: how a row is made of an output with one for each token.
+        passages: how long texts are cut.
         image: the shape of the black image that a graph which reads images too is given; none where it does not.
     """
 

@@ -57,6 +57,8 @@ class PackagedExtractor(ABC):
 
     Attributes:
         package: the package and version of the weights, to name in errors.
+        weights_sha256: what the file of the weights must hash to.
+        tokenizer_sha256: what the file of the tokenizer must hash to.
     """
 
     package: str
@@ -88,7 +90,11 @@ class PackagedExtractor(ABC):
 
 @dataclass(frozen=True)
 class PassageExtractor(PackagedExtractor):
-    """Such an encoder that reads texts by passages."""
+    """Such an encoder that reads texts by passages.
+
+    Attributes:
+        passages: how long texts are cut.
+    """
 
     passages: Passages
 

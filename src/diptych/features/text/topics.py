@@ -120,7 +120,9 @@ class TopicsExtractor:
     """Fitted topics; rows are positive and sum to 1, and a text without a known word has all topics alike.
 
     Attributes:
+        vocabulary: the words.
         word_topics: words × topics, exp(E[log β]).
+        prior: the prior of a text's topics.
     """
 
     vocabulary: Vocabulary

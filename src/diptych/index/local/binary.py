@@ -47,6 +47,7 @@ class CodedVectors:
         return len(self.codes), len(self.how.centre)
 
     def __getitem__(self, rows: slice | Integers | Booleans) -> "CodedVectors":
+        """Some of the rows, as codes still."""
         return CodedVectors(self.codes[rows], self.how)
 
     def take(self, rows: Integers, axis: int = 0) -> Singles:

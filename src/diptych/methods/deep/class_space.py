@@ -39,6 +39,10 @@ class ClassSpace:
     Attributes:
         embedders: from stored rows to rows of length one, by modality.
         heads: the softmax layers whose mean counts.
+        regression_weight: the share of the regression.
+        search: what validation said.
+        temperatures: of each modality's probabilities.
+        regressions: penalty and kernel of each modality's regression.
     """
 
     embedders: dict[str, ClassEmbedder]
@@ -64,6 +68,13 @@ def probability_space(
 
     Validation chooses which softmax layers count, all or those of the branches, and the regression's share; of choices
     that it can hardly tell apart the first is taken, and without validation too: all layers, and one half.
+
+    Args:
+        context: what the stages of the fit share.
+        source: what the network learned from.
+        towers: the trained network.
+        with_regression: whether there is one.
+        with_kernel: whether it may read a kernel of the features.
     """
     validation = Validation.of(context.data)
     fitted = _regressions(context, source, towers, validation, with_kernel=with_kernel) if with_regression else {}

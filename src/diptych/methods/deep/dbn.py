@@ -149,6 +149,9 @@ class JointMachine:
     """The top of a multimodal DBN: one hidden layer over the embeddings of several modalities.
 
     Attributes:
+        weights: visible × hidden, by modality.
+        visible_biases: by modality.
+        hidden_bias: shared.
         iterations: rounds of mean field when a modality is missing.
     """
 

@@ -39,7 +39,9 @@ from diptych.training.loop import Validate
 class CountedObjective(Objective[Any], Protocol):
     """An objective with a number of rows."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """The number of training rows."""
+        ...
 
 
 @dataclass
@@ -47,6 +49,12 @@ class StageContext:
     """What the stages of one fit share.
 
     Attributes:
+        data: what the protocol lets through.
+        profile: widths and steps.
+        seed: of the weights, the batches and the sampling.
+        cache: trained stages found again by content.
+        progress: told how far each stage is.
+        device: where training runs.
         log: what happened in each stage, for the model's record.
     """
 
@@ -138,7 +146,11 @@ EmbedFunction = Callable[[str, torch.Tensor], torch.Tensor]
 
 
 class ValidationScorer:
-    """The mean MAP over both directions on validation, of the embeddings a network gives now."""
+    """The mean MAP over both directions on validation, of the embeddings a network gives now.
+
+    Attributes:
+        inputs: what the score depends on, for the stage's key.
+    """
 
     def __init__(
         self, context: StageContext, validation: Validation, rows: Mapping[str, Singles], embed: EmbedFunction

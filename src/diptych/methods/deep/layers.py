@@ -88,6 +88,8 @@ class BranchOutputs:
     """The last frozen step: the branches' outputs put together, less their mean over the training items.
 
     Attributes:
+        branches: the sigmoid layers that take part.
+        combine: "concat", "mean" or "single", see `diptych.nets.pathways.representation`.
         centre: what is subtracted.
     """
 
@@ -171,6 +173,11 @@ def prepare_blocks(rows: Features, kind: Kind, prepare: Callable[[Features, Bloc
 
     Blocks are weighted so that each has the same total variance, all together as much as there are columns: a
     vocabulary of thousands of words does not drown an encoder's few hundred numbers.
+
+    Args:
+        rows: the training rows.
+        kind: what their columns are.
+        prepare: gives the chain of a block, from its training rows and its kind.
     """
     blocks = kind_blocks(kind, rows.shape[1])
     if len(blocks) == 1:

@@ -27,11 +27,15 @@ class MetricDesign:
     """The network and its batches, apart from what the losses leave open.
 
     Attributes:
+        branches: the losses trained.
+        activation: of the trunks.
         share_branch_fc: whether modalities share the layer of a branch.
         batch_size: items of one modality in a batch.
         labelled_share: share of labelled documents in it; None for that of the pools.
         class_balanced: show all classes equally often.
+        rate: learning rate.
         bias_rate_multiplier: learning rate of biases, relative to the weights'.
+        clip_norm: largest norm of the gradients; None for no limit.
         scored_by: the representation whose validation score decides which weights are kept.
         centred: whether representations are retrieved without their mean over the training items.
     """
@@ -78,9 +82,12 @@ class MetricData:
     """Everything the second stage reads, ready for training.
 
     Attributes:
+        chains: from stored rows to the network's input, by modality.
         training: that input for all training pairs, labelled or not.
         rows: labelled documents and pool, as the objective takes them.
         arrays: the same rows as arrays, for the stage's key.
+        labels: classes of the labelled documents.
+        pool: unlabelled items of each modality.
         paired: whether the pool holds documents, whose pairing may be used.
         upstream: the stage the embeddings come from.
     """

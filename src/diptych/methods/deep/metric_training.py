@@ -162,6 +162,7 @@ class MetricSearch:
     Attributes:
         search: the values tried and their scores.
         failures: the values that could not be trained, and why.
+        best: the best network so far and its representation.
     """
 
     def __init__(self, train_once: TrainOnce, representations: tuple[Representation, ...]) -> None:

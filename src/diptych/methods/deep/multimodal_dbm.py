@@ -32,6 +32,7 @@ class MachineLayout:
     Attributes:
         kinds: "counts" or "dense", by modality.
         widths: visible, first and second layer, by modality.
+        joint: width of the joint layer.
     """
 
     kinds: dict[str, str]

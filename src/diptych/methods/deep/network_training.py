@@ -39,6 +39,8 @@ class TrainedNetwork:
     Attributes:
         net: the network, on the CPU.
         prepare: from each modality's stored rows to its features.
+        history: how training went.
+        key: of the stage, for what is built on it.
     """
 
     net: CdmlmrNetwork
@@ -57,7 +59,17 @@ def train_network(
     with_dbn: bool = True,
     rate: float = RATE,
 ) -> TrainedNetwork:
-    """Train the machines, then everything together."""
+    """Train the machines, then everything together.
+
+    Args:
+        context: what the stages of the fit share.
+        source: what to learn from.
+        sizes: widths and steps.
+        switches: the fields of `NetworkShape` that the method decides.
+        options: of the losses.
+        with_dbn: whether there are machines at all.
+        rate: learning rate.
+    """
     names = context.data.modalities
     dbns = (
         {name: train_dbn(_dbn_context(context, sizes), name, counts_alone=True) for name in names} if with_dbn else {}

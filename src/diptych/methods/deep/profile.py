@@ -55,10 +55,12 @@ class Profile:
     """A complete set of options.
 
     Attributes:
+        name: what users call it.
         steps: training steps by stage; a stage that is not named takes the published number.
         dense_widths: the two layers of a DBN over dense rows.
         count_widths: the two layers of a DBN over counts.
         width_per_column: the first layer is no wider than this many units per input column (at least 128).
+        joint_width: the joint layer of the multimodal machines.
         supervised_width: each of the three layers of the supervised net.
         supervised_dropout: share of its hidden units dropped in training.
         pathway_width: each layer of the multi-task network's pathways and branches.
@@ -169,6 +171,12 @@ class Sizes:
         dbn_widths: of the two machines.
         dense_steps: of a machine over dense rows or over another machine.
         count_steps: of a machine over counts, which learns more slowly.
+        batch_size: labelled documents in a batch.
+        steps: of the network.
+        input_dropout: share of the features dropped.
+        dropout: share of the supervised nets' units dropped.
+        mixup: parameter of the Beta distribution.
+        weight_decay: of AdamW.
     """
 
     members: int

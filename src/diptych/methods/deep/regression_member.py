@@ -38,6 +38,7 @@ class RegressionChoice:
     """What was chosen on held-out rows.
 
     Attributes:
+        strength: the penalty.
         sharpness: of the kernel, see `SHARPNESS`; None where the regression reads the features themselves.
     """
 

@@ -34,8 +34,11 @@ class MemberTower:
 
     Attributes:
         net: the supervised net, over the DBN's embedding and the features side by side.
+        net_classes: the softmax on its last layer.
         shared: S, over the net's last layer and the features side by side.
+        shared_classes: the softmax on S.
         pathway: the layers over S; none where S itself is retrieved.
+        branches: the branches by the name of their loss.
     """
 
     net: tuple[DenseLayer, ...]
@@ -64,6 +67,7 @@ class Tower:
         dbn: the fine-tuned machines, over stored rows or, where they read them, over scaled features; none without.
         dbn_reads_counts: which of the two.
         reads_features: whether the supervised net reads the features beside the DBN's embedding.
+        members: the members' layers.
         heads: the softmax layers whose mean counts: "net", "shared" and names of branches.
     """
 
@@ -118,7 +122,12 @@ Regression = Posteriors | KernelPosteriors
 @stateful_as("LinearMember")
 @dataclass(frozen=True)
 class RegressionMember:
-    """Logistic regression as a member, on the scaled features or on a kernel of them."""
+    """Logistic regression as a member, on the scaled features or on a kernel of them.
+
+    Attributes:
+        posteriors: the fitted regression.
+        weight: its share in the mean of class probabilities.
+    """
 
     posteriors: Regression
     weight: float
@@ -198,7 +207,13 @@ def unit_rows(rows: Singles) -> Singles:
 @stateful_as("TwoTowerCode")
 @dataclass(frozen=True)
 class TwoTowerEmbedder:
-    """One modality's towers of all members, frozen: from scaled rows to what is retrieved."""
+    """One modality's towers of all members, frozen: from scaled rows to what is retrieved.
+
+    Attributes:
+        towers: the members' layers.
+        classifiers: the members' classifiers, over their embeddings.
+        representation: what is retrieved, "embedding", "posteriors" or "both".
+    """
 
     towers: tuple[tuple[DenseLayer, ...], ...]
     classifiers: tuple[DenseLayer, ...]

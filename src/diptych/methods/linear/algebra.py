@@ -19,6 +19,7 @@ class Spectrum:
 
     Attributes:
         rows: X, n × p, centred.
+        variances: S², descending, without those that are zero.
         left: U, n × rank, or None.
         right: V, p × rank, or None.
     """
@@ -172,6 +173,12 @@ def canonical_coordinates(
     and a = V₁ diag(1 / √(s₁² + r₁)) P, b likewise. Only M depends on the ridge. Variances and ridges may be
     counted in any unit as long as it is the same for both.
 
+    Args:
+        cross: U₁'U₂.
+        variances: s₁² and s₂².
+        ridges: r₁ and r₂.
+        components: how many to find; fewer are returned when the ranks give no more.
+
     Returns:
         ρ descending, and the coordinates of a and of b, one column per component.
     """
@@ -206,6 +213,12 @@ def multiview_coordinates(
     item of few views counts no less for it. Nothing is put in place of what is missing.
 
     Axes with λ ≤ 1 are left out: along them the views do not agree.
+
+    Args:
+        views: the principal axes of each view over the same rows, or over those that have it.
+        ridges: one per view, in units of variance.
+        components: how many solutions to find at most.
+        present: for each view which items have it, in the order of its rows; None where all items have all views.
 
     Returns:
         λ descending, and per view the coordinates of its part of each w; w'Dw = 1.

@@ -105,6 +105,10 @@ def correlations_of(
 ) -> Callable[[Sequence[float], int], tuple[Floats, list[Floats]]]:
     """What solves CCA of two or more views for any ridges and number of components.
 
+    Args:
+        views: the principal axes of each view.
+        present: for each view which items have it.
+
     Returns:
         A function from the ridges and the number of components to the correlations, descending, and the coordinates of
         each view's directions.

@@ -162,7 +162,11 @@ class KernelProblem:
     """The views of a fit: settings that share the kernels' shape share their decomposition when they come in a row.
 
     Args:
+        name: which kernel.
+        rows: the scaled training rows of two modalities.
         landmarks: those of them that are kept; all of them make the kernel exact.
+        held_out: the scaled validation rows.
+        components: how many components to find.
     """
 
     def __init__(

@@ -24,6 +24,9 @@ class Kernel:
 
     Attributes:
         name: "rbf" exp(−γ‖x−y‖²), "poly" (γ x·y + 1)^degree or "linear" x·y.
+        gamma: γ; not used by the linear kernel.
+        degree: the polynomial's degree.
+        divisor: what all entries are divided by.
     """
 
     name: KernelName
@@ -151,6 +154,8 @@ class GaussianFeatures:
     They are scaled to as much variance as z-scored columns have, so that penalties mean what they mean for features.
 
     Attributes:
+        kernel: exp(−γ‖x − l‖²).
+        landmarks: the training rows l.
         projection: from the kernel of a row with the landmarks to its coordinates.
         offset: subtracted from these.
     """

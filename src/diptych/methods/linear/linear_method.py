@@ -34,6 +34,7 @@ class Grid:
 
     Attributes:
         values: what validation chooses from, the simplest first; the first of equals wins.
+        fallback: what is taken when there is no validation split.
     """
 
     values: tuple[Any, ...]
@@ -100,7 +101,12 @@ def check_at_least(owner: str, name: str, value: float | None, least: float) -> 
 
 @dataclass(frozen=True)
 class LinearMaps:
-    """One weight matrix per modality, columns ordered by strength."""
+    """One weight matrix per modality, columns ordered by strength.
+
+    Attributes:
+        weights: dimension × components, by modality.
+        strengths: what each component is worth: a correlation, covariance or eigenvalue.
+    """
 
     weights: dict[str, Floats]
     strengths: Floats
@@ -113,7 +119,13 @@ class LinearMaps:
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """What a linear method leaves to the search."""
+    """What a linear method leaves to the search.
+
+    Attributes:
+        settings: the settings to try.
+        sizes: the numbers of components to try.
+        solve: the maps of one setting.
+    """
 
     settings: Sequence[Setting]
     sizes: Sequence[int]
@@ -124,6 +136,12 @@ class LinearMethod(Method):
     """Fit scalings and centres on the training pairs, choose among solutions, embed by a product.
 
     Subclasses have a `scaling` parameter and write `_problem`.
+
+    Attributes:
+        scalings_: the fitted scaling of each modality.
+        centres_: the mean of each modality's scaled training rows.
+        weights_: the weight matrix of each modality.
+        strengths_: one value per component, descending.
     """
 
     scaling: str | dict[str, str]

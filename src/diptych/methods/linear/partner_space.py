@@ -43,6 +43,7 @@ class PartnerEmbedder:
     Where the features of all modalities share a space already, they take the place of projections.
 
     Attributes:
+        scaling: of the features.
         centre: what is subtracted of scaled rows: for projections, the mean of the training rows.
         weights: columns × components; None for the features themselves.
     """
@@ -73,6 +74,7 @@ class Spaces:
     The partner embedding holds the class embedding too, because the class helps to find the very item.
 
     Attributes:
+        class_embedder: gives the class embedding, at length one.
         partner_embedder: gives the partner embedding without the class, at length one.
         class_weight: how long the class embedding is inside the partner embedding, whose projections have length one.
         partner_weight: how long the partner embedding is, where the class embedding has length one.
@@ -107,6 +109,9 @@ class JoinedSpaces:
 
     Attributes:
         embedders: from stored rows to both embeddings side by side.
+        widths: how many columns each space has.
+        chosen: what validation chose.
+        trials: what it said of each value tried.
     """
 
     embedders: dict[str, Spaces]
@@ -118,7 +123,13 @@ class JoinedSpaces:
 def add_partner_space(
     data: TrainingData, class_embedders: Mapping[str, Callable[[Features], Singles]], progress: Progress
 ) -> JoinedSpaces:
-    """Learn the partner space, and choose on validation how much the spaces count beside each other."""
+    """Learn the partner space, and choose on validation how much the spaces count beside each other.
+
+    Args:
+        data: what the protocol lets through.
+        class_embedders: what gives each modality's class embeddings, at length one.
+        progress: told how far it is.
+    """
     scorer, validation = PartnerScorer.of(data), Validation.of(data)
     partners, values, search = fit_partner_embedders(data, scorer, progress)
     class_weight, partner_weight = CLASS_WEIGHTS[0], UNVALIDATED_WEIGHT

@@ -54,7 +54,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of the terms."""
+    """The weights of the terms.
+
+    Attributes:
+        sparsity: γ.
+        graph: σ.
+        pairs: λ.
+        labels: μ.
+    """
 
     sparsity: float
     graph: float

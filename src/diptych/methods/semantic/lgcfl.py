@@ -131,6 +131,9 @@ class GroupLasso:
     """min (1/2n) ‖X U − Y‖² + λ Σ_g √|g| ‖U^(g)‖_F, known by what its solution depends on: XᵀX/n, XᵀY/n and ‖Y‖²/n.
 
     Attributes:
+        gram: XᵀX/n.
+        cross: XᵀY/n.
+        energy: ‖Y‖²/n.
         starts: the first column of every group, in order.
     """
 
@@ -161,7 +164,12 @@ class GroupLasso:
         return float((self._norms(self.cross) / np.sqrt(self.sizes)).max())
 
     def solve(self, penalty: float, start: Floats | None = None) -> Floats:
-        """Minimise by accelerated proximal steps until the duality gap is below `TOLERANCE` of ‖Y‖²/2n."""
+        """Minimise by accelerated proximal steps until the duality gap is below `TOLERANCE` of ‖Y‖²/2n.
+
+        Args:
+            penalty: λ; 0 gives the least-squares solution of smallest norm.
+            start: where to begin; zero if not given.
+        """
         if penalty == 0:
             return np.asarray(np.linalg.pinv(self.gram, hermitian=True) @ self.cross)
         step = 1.0 / max(float(np.linalg.eigvalsh(self.gram)[-1]), np.finfo(np.float64).tiny)

@@ -45,10 +45,12 @@ class LocalExperts:
     """How scaled rows of one modality are embedded.
 
     Attributes:
+        mean: what is taken off a row.
         axes: principal axes, columns × at most 256, brought to rows of mean square 1.
         centres: one for each expert, on these axes.
         width: τ of the memberships.
         projections: axes × experts × components.
+        aggregation: how local projections are joined.
     """
 
     mean: Floats
@@ -105,7 +107,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Triplets:
-    """Queries of one modality with a more and a less relevant item of the other each, sorted by query."""
+    """Queries of one modality with a more and a less relevant item of the other each, sorted by query.
+
+    Attributes:
+        queries: row numbers.
+        better: row numbers of the more relevant items.
+        worse: row numbers of the less relevant ones.
+        margins: by how much more relevant.
+    """
 
     queries: Integers
     better: Integers
@@ -164,7 +173,15 @@ def draw_triplets(
 
 @dataclass(frozen=True)
 class RankingProblem:
-    """Both sides, and the triplets of each direction."""
+    """Both sides, and the triplets of each direction.
+
+    Attributes:
+        first: the rows of one modality.
+        second: those of the other.
+        forward: triplets whose queries are of the first.
+        backward: triplets whose queries are of the second.
+        aggregation: how local experts are joined.
+    """
 
     first: Side
     second: Side

@@ -27,7 +27,12 @@ _LOSS_TOLERANCE = 64 * np.finfo(np.float64).eps
 @stateful
 @dataclass(frozen=True)
 class Posteriors:
-    """p(c | x) = softmax(x W + b); a class that no training item had keeps b = -inf and so posterior 0."""
+    """p(c | x) = softmax(x W + b); a class that no training item had keeps b = -inf and so posterior 0.
+
+    Attributes:
+        weights: W, features × classes.
+        intercepts: b, one per class.
+    """
 
     weights: Floats
     intercepts: Floats
@@ -40,7 +45,14 @@ class Posteriors:
 @stateful
 @dataclass(frozen=True)
 class KernelPosteriors:
-    """p(c | x) = softmax(k(x) A + b), with k(x) the kernel of x with every landmark."""
+    """p(c | x) = softmax(k(x) A + b), with k(x) the kernel of x with every landmark.
+
+    Attributes:
+        kernel: k.
+        landmarks: rows of training items.
+        weights: A, landmarks × classes.
+        intercepts: b, one per class.
+    """
 
     kernel: Kernel
     landmarks: Floats
@@ -135,6 +147,7 @@ class LabelledRows:
     """Training rows of one modality, whether or not their items have the others.
 
     Attributes:
+        rows: the features, or what has been made of them.
         targets: the class number of each row, or its share in every class where it has several labels or labels were
             propagated.
     """
@@ -166,7 +179,11 @@ class PosteriorProblem:
     """What posteriors are learned from and scored by, in the space they are taken in.
 
     Attributes:
+        rows: training rows of each modality.
         targets: their class numbers or shares.
+        classes: how many classes there are.
+        validation: the validation split; None when there is none.
+        held_out: its rows of each modality; empty without one.
     """
 
     rows: Mapping[str, Floats]
@@ -228,6 +245,11 @@ def choose_posteriors(
 
     First one strength for all open modalities is chosen, then each modality's own in turn, so that the
     number of trials grows with the number of modalities and not with its power.
+
+    Args:
+        problem: what to learn from and to score by.
+        given: the strength of each modality; None where it is open.
+        progress: told of each trial.
 
     Returns:
         The posteriors, the strengths they were fitted with, and the trials.
