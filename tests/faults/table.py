@@ -1,4 +1,4 @@
-"""What the attacks found: kept as JSON, so that some can be repeated alone, and written as a page."""
+"""Results of the fault tests: kept as JSON, so that single tests can be repeated, and written as a page."""
 
 import json
 import os
@@ -11,18 +11,20 @@ from faults.promises import PROMISES
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "faults.md"
 
-_HEAD = """# What the program was attacked with
+_HEAD = """# Fault tests
 
-Written by `make test-faults`, which makes every attack of this page with real processes and counts what came of it.
-`make test-faults ARGS="-k kill"` repeats some of them and keeps the other rows.
-The attacks are functions of `tests/faults`; smaller forms of them run with every change, in the other tests.
-[Below](#promises-and-their-tests) are the promises and the tests that would notice if one were broken.
+This page shows how Diptych behaves when processes are killed, disks fill up, bits flip, databases disappear or clients
+are hostile, and lists [what it promises](#promises-and-their-tests) with the tests of each promise.
+
+`make test-faults` runs these tests with real processes and writes this page. `make test-faults ARGS="-k kill"` repeats
+some of them and keeps the other rows. They are in `tests/faults`; smaller versions run with every change, in the other
+tests.
 
 """
 _PROMISES = """
 ## Promises and their tests
 
-Each test is a function of the file before it, under `tests`. Those under `faults` make the attacks of the table above.
+Test functions are listed after their file, relative to `tests`. Those under `faults` are the tests of the table above.
 
 """
 
@@ -32,12 +34,12 @@ class Row:
     """One attack.
 
     Attributes:
-        attack: what was done.
-        times: how often.
-        promise: what must come of it.
-        found: what came of it.
-        held: whether the promise was kept; None where the attack could not be made here.
-        seconds: how long it took.
+        attack: the fault.
+        times: how often it was caused.
+        promise: the expected result.
+        found: the observed result.
+        held: whether it was as expected; None if the test could not run here.
+        seconds: the duration.
     """
 
     attack: str
@@ -49,17 +51,17 @@ class Row:
 
 
 def read_rows() -> dict[str, Row]:
-    """The rows that were found before, by the name of their test."""
+    """The rows of earlier runs, by the name of their test."""
     if not RESULTS.exists():
         return {}
     return {name: Row(**row) for name, row in json.loads(RESULTS.read_text())["rows"].items()}
 
 
 def write_rows(rows: dict[str, Row], load: float) -> None:
-    """Keep the rows, with how busy the machine was when the first attack began, and write the page."""
+    """Store the rows and the load of the machine at the start, and write the page."""
     machine = f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} cores"
     nice = os.nice(0)
-    known = {"system": f"{machine} with a load of {load:.1f} by other work when it began"}
+    known = {"system": f"{machine}, with a load of {load:.1f} from other work at the start"}
     known["system"] += f", at priority {nice}" if nice else ""
     known |= {"rows": {name: asdict(row) for name, row in rows.items()}}
     RESULTS.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
@@ -67,16 +69,16 @@ def write_rows(rows: dict[str, Row], load: float) -> None:
 
 
 def page() -> str:
-    """The page of what was found last."""
+    """The page of the stored results."""
     rows = list(read_rows().values())
     system = json.loads(RESULTS.read_text())["system"]
-    foot = f"\n{system}; {sum(row.seconds for row in rows) / 60:.0f} minutes in all.\n"
+    foot = f"\n{system}; {sum(row.seconds for row in rows) / 60:.0f} minutes in total.\n"
     return _HEAD + markdown(rows) + foot + _PROMISES + promises()
 
 
 def markdown(rows: list[Row]) -> str:
     """The rows as a table."""
-    lines = ["| attack | times | what must come of it | what came of it | held |", "|---|---:|---|---|---|"]
+    lines = ["| fault | times | expected | observed | passed |", "|---|---:|---|---|---|"]
     for row in rows:
         held = {True: "yes", False: "**no**", None: "not tried"}[row.held]
         lines.append(f"| {row.attack} | {row.times:,} | {row.promise} | {row.found} | {held} |")

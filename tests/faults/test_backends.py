@@ -78,8 +78,8 @@ def test_postgresql(postgresql, on_postgresql, tmp_path, noted):
 
 
 @pytest.mark.faults(
-    "`diptych serve` while its PostgreSQL is away, then frozen, then back",
-    "it answers within 15 s: 503 with the reason; it recovers by itself",
+    "`diptych serve` while PostgreSQL is unavailable, then frozen, then back",
+    "503 with the reason within 15 s; recovery without a restart",
 )
 def test_postgresql_away_at_the_start(postgresql, on_postgresql, tmp_path, noted):
     postgresql.stop()
@@ -101,7 +101,7 @@ def test_postgresql_away_at_the_start(postgresql, on_postgresql, tmp_path, noted
     finally:
         postgresql.thaw()
         postgresql.start()
-    noted(4, f"answered after {began_s:.1f} s, recovered {back_s:.1f} s after it was back")
+    noted(4, f"answered after {began_s:.1f} s, recovered {back_s:.1f} s after PostgreSQL was back")
     assert answer.status_code == 200 and answer.json()["hits"] and began_s < 15 and frozen_s < LONGEST_S and back_s < 10
     for one in told:
         assert one.status_code == 503 and "retry-after" in one.headers and "cannot be used now" in one.text
@@ -109,7 +109,7 @@ def test_postgresql_away_at_the_start(postgresql, on_postgresql, tmp_path, noted
 
 
 @pytest.mark.faults(
-    "Milvus: away at the start, `like '%a%a…'`, frozen and back, under 4 clients",
+    "Milvus unavailable at the start, `like '%a%a…'`, frozen and back, under 4 clients",
     "200 or 503, no hang above 5 s, recovery without a restart",
 )
 def test_milvus(world, tmp_path, noted):

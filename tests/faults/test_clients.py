@@ -61,7 +61,7 @@ def uploads():
 
 @pytest.mark.faults(
     "uploads that decode to gigabytes, up to 12 clients at once",
-    f"the server grows by less than {MOST_GROWTH_MB} MB and gives it back",
+    f"the server grows by less than {MOST_GROWTH_MB} MB and releases the memory",
 )
 def test_uploads(world, tmp_path, noted):
     statuses = []
@@ -85,7 +85,7 @@ def test_uploads(world, tmp_path, noted):
         grown, kept = server.megabytes("VmHWM") - before, server.megabytes() - before
     noted(
         len(statuses),
-        f"grown by {grown:.0f} MB at most, {kept:.0f} MB kept; words took {max(others.waits):.1f} s at most",
+        f"grew by at most {grown:.0f} MB, kept {kept:.0f} MB; text searches took at most {max(others.waits):.1f} s",
     )
     assert set(statuses) <= {200, 413, 503} and set(others.statuses) == {200}
     assert grown < MOST_GROWTH_MB and kept < 150 and max(others.waits) < 5
@@ -119,7 +119,7 @@ class Connections:
 
 @pytest.mark.faults(
     "1,500 half-sent headers, then 1,500 half-sent bodies, at `ulimit -n 256`",
-    "others are answered within 5 s, the log stays short, the process rests",
+    "other requests are answered within 5 s, the log stays short, the process idles",
 )
 def test_slow_senders(world, tmp_path, noted):
     with serving(world / "index", tmp_path / "log", descriptors=256) as server:
@@ -142,8 +142,8 @@ def test_slow_senders(world, tmp_path, noted):
 
 
 @pytest.mark.faults(
-    "150 requests for a 15 MB image that is never read",
-    f"the server grows by less than {MOST_GROWTH_MB} MB and gives it back in a minute",
+    "150 requests for a 15 MB image whose clients never read the response",
+    f"the server grows by less than {MOST_GROWTH_MB} MB and releases the memory within a minute",
 )
 def test_slow_readers(world, tmp_path, noted):
     index = shutil.copytree(world / "index", tmp_path / "index")
@@ -163,5 +163,5 @@ def test_slow_readers(world, tmp_path, noted):
                 time.sleep(0.5)
             kept = server.megabytes() - before
         grown = server.megabytes("VmHWM") - before
-    noted(150, f"grown by {grown:.0f} MB at most, {kept:.0f} MB kept")
+    noted(150, f"grew by at most {grown:.0f} MB, kept {kept:.0f} MB")
     assert grown < MOST_GROWTH_MB and kept < 150 and set(others.statuses) == {200}

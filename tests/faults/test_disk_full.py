@@ -53,8 +53,8 @@ def filled(disk, room_kb):
 
 
 @pytest.mark.faults(
-    "eight commands on a disk with 0 to 700 KB of room",
-    "success, or one sentence and no traceback; what was there stays whole",
+    "eight commands on a disk with 0 to 700 KB free",
+    "success, or one sentence without a traceback; existing files stay intact",
 )
 def test_commands(world, tmp_path, noted):
     with small_disk(tmp_path / "disk") as disk:
@@ -90,12 +90,12 @@ def test_commands(world, tmp_path, noted):
             for left in disk.glob("out-*"):
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
         left = sorted(path.name for path in disk.iterdir() if path.name.startswith(".") and path.name.endswith("tmp"))
-    noted(ran, "no traceback, nothing lost, nothing left over")
+    noted(ran, "no traceback, nothing lost, no temporary files left")
     assert not wrong and not left, (wrong, left)
 
 
 @pytest.mark.faults(
-    "writes to a server whose disk is full", "503 and nothing is acknowledged that is not kept; searches go on"
+    "writes to a server whose disk is full", "503, every acknowledged write is kept, searches still work"
 )
 def test_server(world, tmp_path, noted):
     key, acknowledged, statuses = {"Authorization": "Bearer w"}, {}, []

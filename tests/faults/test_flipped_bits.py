@@ -60,10 +60,10 @@ def outcomes(whole, scratch, ask, flips):
         flip(copy / name, draw)
         try:
             same = ask(copy) == expected
-            found["the same answers" if same else "silently wrong"] += 1
+            found["identical answers" if same else "silently wrong"] += 1
             strange += [] if same else [str(name)]
         except DiptychError as error:
-            found["told in a sentence" if "\n" not in str(error) else "told in several lines"] += 1
+            found["reported in a sentence" if "\n" not in str(error) else "reported in several lines"] += 1
         except Exception as error:
             found["raw exceptions"] += 1
             strange.append(f"{name}: {error!r}")
@@ -75,14 +75,16 @@ def listed(found):
     return ", ".join(f"{count} {what}" for what, count in sorted(found.items())) + ", none silently wrong"
 
 
-@pytest.mark.faults("one flipped bit somewhere in an index", "no answer is silently wrong; damage is one sentence")
+@pytest.mark.faults(
+    "one flipped bit at a random place of an index", "no answer is silently wrong; damage is reported in one sentence"
+)
 def test_bits_of_an_index(world, tmp_path, noted):
     found, strange = outcomes(world / "index", tmp_path, answers, FLIPS)
     noted(FLIPS, listed(found))
-    assert not strange and not set(found) - {"the same answers", "told in a sentence"}, (found, strange)
+    assert not strange and not set(found) - {"identical answers", "reported in a sentence"}, (found, strange)
 
 
-@pytest.mark.faults("one flipped bit somewhere in a model", "the same embeddings, or one sentence")
+@pytest.mark.faults("one flipped bit at a random place of a model", "the same embeddings, or a one-sentence error")
 def test_bits_of_a_model(world, tmp_path, noted):
     rows = Dataset.open(world / "dataset").split("test").features("image")
 
@@ -91,10 +93,10 @@ def test_bits_of_a_model(world, tmp_path, noted):
 
     found, strange = outcomes(world / "model", tmp_path, ask, FLIPS // 2)
     noted(FLIPS // 2, listed(found))
-    assert not strange and not set(found) - {"the same answers", "told in a sentence"}, (found, strange)
+    assert not strange and not set(found) - {"identical answers", "reported in a sentence"}, (found, strange)
 
 
-@pytest.mark.faults("one flipped bit somewhere in a backup", "it is refused, or what is restored is the same")
+@pytest.mark.faults("one flipped bit at a random place of a backup", "the backup is refused or restored unchanged")
 def test_bits_of_a_backup(world, tmp_path, noted):
     (tmp_path / "backup").mkdir()
     backup_index(world / "index", tmp_path / "backup" / "index.tar")
@@ -108,4 +110,4 @@ def test_bits_of_a_backup(world, tmp_path, noted):
 
     found, strange = outcomes(tmp_path / "backup", tmp_path, ask, FLIPS // 4)
     noted(FLIPS // 4, listed(found))
-    assert not strange and not set(found) - {"the same answers", "told in a sentence"}, (found, strange)
+    assert not strange and not set(found) - {"identical answers", "reported in a sentence"}, (found, strange)

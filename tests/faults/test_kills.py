@@ -56,7 +56,7 @@ def kill_again_and_again(words, modules, kills, check, **variables):
 
 @pytest.mark.faults(
     "SIGKILL of `diptych fit`, with a linear and with a deep method",
-    "no model is lost or half there; the same weights in the end",
+    "no model is lost or incomplete; the final weights are the same",
 )
 def test_kills_of_fit(world, tmp_path, noted):
     kills = 0
@@ -76,10 +76,12 @@ def test_kills_of_fit(world, tmp_path, noted):
         assert all(end == ends[0] for end in ends)
         left = [path.name for path in tmp_path.iterdir() if path.name.startswith(f".{method}.")]
         assert not left, left
-    noted(kills, "no model lost or half there, all weights the same to the bit, nothing left over")
+    noted(kills, "no model lost or incomplete, all weights identical bit for bit, no temporary files left")
 
 
-@pytest.mark.faults("SIGKILL of `diptych ingest`, with and without worker processes", "the same bytes in the end")
+@pytest.mark.faults(
+    "SIGKILL of `diptych ingest`, with and without worker processes", "the final dataset is the same, byte for byte"
+)
 def test_kills_of_ingest(world, tmp_path, noted):
     kills, ends = 0, []
     for workers, share in ((0, KILLS // 2), (2, KILLS - KILLS // 2)):
@@ -98,13 +100,13 @@ def test_kills_of_ingest(world, tmp_path, noted):
         left = [path.name for path in dataset.parent.iterdir() if path.name.endswith("tmp")]
         assert not left, left
     assert all(end == ends[0] for end in ends)
-    noted(kills, "no dataset lost or half there, all the same to the byte, no process left")
+    noted(kills, "no dataset lost or incomplete, all identical byte for byte, no process left")
 
 
-@pytest.mark.faults("SIGKILL of a process that changes an index", "every acknowledged change is there as a whole")
+@pytest.mark.faults("SIGKILL of a process that changes an index", "every acknowledged change is stored completely")
 def test_kills_of_index_writes(tmp_path, noted):
     check_survival(tmp_path / "index", KILLS)
-    noted(KILLS, "no change lost or half done")
+    noted(KILLS, "no change lost or incomplete")
 
 
 class Writer:
@@ -150,7 +152,7 @@ def lost(index, truth):
 
 @pytest.mark.faults(
     "SIGKILL of `diptych index --overwrite` while another process changes the index",
-    "every acknowledged change is in the index that is there, the old or the new",
+    "every acknowledged change is in the index, whether old or new",
 )
 def test_kills_of_online_rebuild(world, tmp_path, noted):
     index, acknowledged = shutil.copytree(world / "index", tmp_path / "index"), 0
@@ -174,7 +176,7 @@ def test_kills_of_online_rebuild(world, tmp_path, noted):
     noted(kills, f"none of {acknowledged:,} acknowledged changes lost")
 
 
-@pytest.mark.faults("SIGKILL of `diptych restore --overwrite`", "the index is the one of before or the restored one")
+@pytest.mark.faults("SIGKILL of `diptych restore --overwrite`", "the index is either the old or the restored one")
 def test_kills_of_restore(world, tmp_path, noted):
     index = shutil.copytree(world / "index", tmp_path / "index")
     shutil.copytree(world / "raw", tmp_path / "raw")
@@ -196,4 +198,7 @@ def test_kills_of_restore(world, tmp_path, noted):
 
     mark()
     kills = kill_again_and_again(["restore", backup, index, "--overwrite"], INDEXING, KILLS, check)
-    noted(kills, f"{outcomes['before']} times the one of before, {outcomes['restored']} times the restored one, whole")
+    noted(
+        kills,
+        f"{outcomes['before']} times the old index, {outcomes['restored']} times the restored one, always complete",
+    )

@@ -61,7 +61,7 @@ def lost(index, truth):
 
 
 @pytest.mark.faults(
-    "`diptych index --overwrite` of an index that is served and written to, 3 times, and a restart",
+    "`diptych index --overwrite` of an index that is being served and written to, 3 times, and a restart",
     "no acknowledged write is lost, no search fails",
 )
 def test_replaced_index(world, tmp_path, noted):
@@ -81,7 +81,7 @@ def test_replaced_index(world, tmp_path, noted):
     assert not gone and not problems and not failed and writer.statuses <= {200, 404, 503}, (gone, writer.statuses)
 
 
-@pytest.mark.faults("`POST /v1/snapshots` under continuous writes, each restored", "what is restored opens as it was")
+@pytest.mark.faults("`POST /v1/snapshots` under continuous writes, each restored", "every restored index is complete")
 def test_snapshots(world, tmp_path, noted):
     index, folder = shutil.copytree(world / "index", tmp_path / "index"), tmp_path / "snapshots"
     kept = []
@@ -102,7 +102,7 @@ def test_snapshots(world, tmp_path, noted):
         assert not older, "an acknowledged change is missing"
         with tarfile.open(folder / name) as archive:
             assert archive.getnames()
-    noted(len(kept), f"all whole, {sum(len(before) for _, before in kept)} acknowledged changes looked up")
+    noted(len(kept), f"all complete, {sum(len(before) for _, before in kept)} acknowledged changes checked")
 
 
 @pytest.mark.faults(
@@ -135,7 +135,7 @@ def test_killed_worker(tmp_path, noted):
         status, said = command.finish()
     assert status == 0, said
     same = content(tmp_path / "here" / "made") == content(tmp_path / "there" / "made")
-    noted(1, f"{'the same' if same else 'other'} bytes" + ("" if killed_at_work else ", but the work was done before"))
+    noted(1, f"{'the same' if same else 'other'} bytes" + ("" if killed_at_work else ", but the work was already done"))
     assert same and killed_at_work
 
 

@@ -36,7 +36,7 @@ def large(tmp_path_factory):
 
 @pytest.mark.faults(
     "`in (…)` with 4,900 values and `like '%a%a…'` from 8 clients for 12 s",
-    "p99 of a plain word search stays below 10 × its quiet value; SIGTERM is obeyed in 5 s",
+    "p99 of a simple text search stays below 10 × its value without load; the server stops within 5 s of SIGTERM",
 )
 def test_laborious_conditions(large, tmp_path, noted):
     with serving(large, tmp_path / "log", "--query-timeout", 5) as server:
@@ -49,10 +49,8 @@ def test_laborious_conditions(large, tmp_path, noted):
             attacks = count()
         stopped_s = server.stop()
     before, under = quiet.percentile_ms(99), others.percentile_ms(99)
-    found = (
-        f"p99 {before:.0f} ms quiet, {under:.0f} ms under attack ({under / before:.1f} ×); stopped in {stopped_s:.1f} s"
-    )
-    noted(sum(attacks.values()), found)
+    found = f"p99 {before:.0f} ms without load, {under:.0f} ms under attack ({under / before:.1f} ×)"
+    noted(sum(attacks.values()), f"{found}; stopped in {stopped_s:.1f} s")
     assert set(others.statuses) == {200} and set(attacks) <= {"200", "422", "503"}, (others.statuses, attacks)
     assert under < 10 * before and ready_s < 3 and stopped_s < 5
 
@@ -171,7 +169,9 @@ RAW = {
 }
 
 
-@pytest.mark.faults("hostile requests, one after the other", "a 4xx with a sentence within 2 s; the server goes on")
+@pytest.mark.faults(
+    "hostile requests, one after another", "a 4xx status with a sentence within 2 s; the server keeps running"
+)
 def test_hostile_requests(world, tmp_path, noted):
     wrong, slowest, sent = [], 0.0, 0
     with (
@@ -200,7 +200,7 @@ def test_hostile_requests(world, tmp_path, noted):
     assert "Traceback" not in server_log, server_log[-2000:]
 
 
-@pytest.mark.faults("guesses of keys on six routes, with a new `X-Forwarded-For` each", "10 guesses, then 429")
+@pytest.mark.faults("guessed keys on six routes, with a new `X-Forwarded-For` each", "10 guesses are checked, then 429")
 def test_key_guesses(world, tmp_path, noted):
     routes = ["/metrics", "/v1/media/image:red-00", "/v1/search?q=red", "/v1/items", "/v1/info", "/v1/snapshots"]
     statuses = []
@@ -213,11 +213,11 @@ def test_key_guesses(world, tmp_path, noted):
             statuses.append(client.get(routes[number % 6], headers=headers).status_code)
         without = client.get("/healthz").status_code
     tried = statuses.count(401)
-    noted(len(statuses), f"{tried} guesses were compared, {statuses.count(429)} refused unseen")
+    noted(len(statuses), f"{tried} guesses checked, {statuses.count(429)} refused unchecked")
     assert set(statuses) == {401, 429} and tried < 15 and without == 200
 
 
-@pytest.mark.faults("a client of `--rate 5` with a new `X-Forwarded-For` each time", "5 requests a second pass")
+@pytest.mark.faults("a client of `--rate 5` with a new `X-Forwarded-For` each time", "5 requests per second pass")
 def test_forwarded_addresses(world, tmp_path, noted):
     with (
         serving(world / "index", tmp_path / "log", "--rate", 5) as server,
@@ -232,7 +232,7 @@ def test_forwarded_addresses(world, tmp_path, noted):
     assert set(statuses) == {200, 429} and passed <= 5 * 5 + 5 * 5
 
 
-@pytest.mark.faults("200 searches whose clients leave before the answer", "nobody else waits for them")
+@pytest.mark.faults("200 searches whose clients disconnect before the response", "other searches are not delayed")
 def test_clients_that_leave(world, tmp_path, noted):
     body = json.dumps({"parts": [{"kind": "text", "text": "red"}], "where": f"a in ({MANY})"}).encode()
     head = POST + f"Content-Length: {len(body)}\r\n\r\n".encode()
