@@ -1,4 +1,4 @@
-"""The whole base network of CDMLMR on the Wikipedia features, standard profile, cold cache: time and memory.
+"""Time and memory of the whole base network of CDMLMR on the Wikipedia features, standard profile, cold cache.
 
 Needs the Wikipedia feature release in `shared/data/wikipedia` beside the checkout.
 """

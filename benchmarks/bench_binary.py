@@ -1,21 +1,22 @@
-"""How much memory do binary codes save, and what do they cost in recall and in time?
+"""How much memory binary codes save, and what they cost in recall and time.
 
-The vectors of the benchmark `index` (256 numbers, around a thousand centres) are put into an index as it is by default
-and into one with codes of 256 bits, `bits=256`. Each is opened and asked in a process of its own.
+The vectors of the benchmark `index` (256 numbers, around a thousand centres) are put into an index with default
+settings and into one with codes of 256 bits, `bits=256`. Each index is opened and queried in its own process.
 
-- `recall_at_10`: against exact search over all vectors; `float_recall_at_10` is that of the index without codes.
-- `recall_ratio`: the one over the other.
-- `searched_mb`: what a search goes through: the codes and how they are made, or the graph; `float_searched_mb`.
-- `resident_mb`: how much of it is in memory after a thousand queries, together with what the process has taken for
-  itself since it opened the index. Vectors are not in it, neither here nor there: both indexes read those of their
-  candidates from a mapped file on disk, whose pages the system takes back when it needs them.
-- `memory_ratio`: that figure over the one of the index without codes.
-- `vectors_resident_mb`: the pages of that file which are in memory after a thousand queries.
-- `single_per_s`, `batch_per_s`: queries a second, one a call and all in one call.
-- `codes_only_recall_at_10`: of an index that keeps no vectors at all (`keep_float=False`), and `codes_only_disk_ratio`:
-  the size of its folder over that of the index without codes.
+- `recall_at_10`: compared with exact search over all vectors; `float_recall_at_10` is that of the index without
+  codes.
+- `recall_ratio`: the former divided by the latter.
+- `searched_mb`: the size of what a search reads: the codes and their parameters, or the graph (`float_searched_mb`).
+- `resident_mb`: the part of it in memory after a thousand queries, plus what the process has allocated since it
+  opened the index. Vectors are excluded for both indexes: those of candidates are read from a memory-mapped file,
+  whose pages the system reclaims when it needs them.
+- `memory_ratio`: that figure divided by the one of the index without codes.
+- `vectors_resident_mb`: the pages of that file in memory after a thousand queries.
+- `single_per_s`, `batch_per_s`: queries per second, with one query per call and with all in one call.
+- `codes_only_recall_at_10`: for an index that keeps no vectors at all (`keep_float=False`); `codes_only_disk_ratio`:
+  the size of its folder divided by that of the index without codes.
 
-Other sizes may be given by the environment, for a quick look: DIPTYCH_BENCH_INDEX=20000.
+DIPTYCH_BENCH_INDEX=20000 measures another size, for a quick look.
 """
 
 import json

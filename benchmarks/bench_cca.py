@@ -1,19 +1,18 @@
-"""CCA and kernel CCA against scikit-learn and cca-zoo: the same correlations, sooner.
+"""CCA and kernel CCA compared with scikit-learn and cca-zoo: the same correlations in less time.
 
-The sizes are those of the Wikipedia features of 2,296 and 3,000 dimensions over 2,173 pairs; the values are
-drawn (30 shared factors and noise), because time does not depend on them.
+The sizes are those of the Wikipedia features of 2,296 and 3,000 dimensions over 2,173 pairs. The values are synthetic
+(30 shared factors and noise), because time does not depend on them.
 
-What is compared, and how fairly:
+How the comparison is made fair:
 
-- cca-zoo's RidgeCCA solves the very same problem: 10 components, shrinkage c = 0.5, which is our ridge c / (1 − c).
-- scikit-learn's CCA has no ridge and finds one component after the other, at about the same cost each. By default
-  it is given one component where we find ten, so its ratio is a lower bound. That our correlations equal its own is
-  checked on a small problem that is not degenerate.
-- cca-zoo's KCCA solves the same problem as ours. Its `fit` goes on to compute an importance
-  for every input column, which takes far longer than the solution and which we have no counterpart of; that step is
-  taken out of what is timed.
+- cca-zoo's RidgeCCA solves the same problem: 10 components, shrinkage c = 0.5, which is our ridge c / (1 − c).
+- scikit-learn's CCA has no ridge and computes components one by one, at about the same cost each. By default it
+  computes one component and we compute ten, so its ratio is a lower bound. That the correlations are equal is checked
+  on a small, non-degenerate problem.
+- cca-zoo's KCCA solves the same problem as ours. Its `fit` also computes an importance for every input column, which
+  takes far longer than the solution and has no counterpart here; this step is excluded from the time.
 
-DIPTYCH_BENCH_FULL=1 gives scikit-learn all ten components.
+DIPTYCH_BENCH_FULL=1 makes scikit-learn compute all ten components.
 """
 
 import os

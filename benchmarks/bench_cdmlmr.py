@@ -1,8 +1,8 @@
-"""CDMLMR against `sm` and against `two-tower` at equal epochs: whole fits, cold, searches on validation included.
+"""CDMLMR compared with `sm` and, at equal epochs, with `two-tower`: whole fits, cold, including validation searches.
 
-RSICD with convolutional features (7,369 training pairs, 1,280 and 1,000 columns); time of a whole fit and peak memory,
-each in a process of its own. Needs RSICD in `shared/data/rsicd` beside the checkout. The network alone is compared
-with two towers that make as many passes over the same rows.
+Time and peak memory of a whole fit on RSICD with convolutional features (7,369 training pairs, 1,280 and 1,000
+columns), each in its own process. Needs RSICD in `shared/data/rsicd` beside the checkout. The network alone is
+compared with two towers that make as many passes over the same rows.
 """
 
 import json

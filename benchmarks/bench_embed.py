@@ -1,14 +1,14 @@
-"""Does embedding 100,000 stored items take more memory than embedding 10,000, and how fast is it?
+"""Whether embedding 100,000 stored items takes more memory than embedding 10,000, and how fast it is.
 
-`cca` and the deep `base` (profile fast) are fitted on 1,200 drawn items. Each then embeds 512 dense columns of a stored
-dataset by the calls that `diptych embed` makes, in a process of its own that has embedded a small dataset before.
+`cca` and the deep `base` (profile fast) are fitted on 1,200 synthetic items. Each then embeds 512 dense columns of a
+stored dataset by the calls that `diptych embed` makes, in its own process that has embedded a small dataset before.
 
-- `peak_extra_mib` is what the process holds at most above what it held before.
-- `opened_mib` is the part of it that is there before the first row is read: ids, labels and row numbers, some hundred
-  bytes an item whatever its features are.
-- `peak_ratio` compares what is left, the memory of the stream, between the two sizes; `whole_ratio` compares all.
+- `peak_extra_mib`: the peak memory of the process above what it held before.
+- `opened_mib`: the part of it that is allocated before the first row is read: ids, labels and row numbers, some hundred
+  bytes per item whatever its features are.
+- `peak_ratio` compares the remaining memory, that of the stream, between the two sizes; `whole_ratio` compares all.
 
-A modality of counts would be read whole and is not measured here. Rates include opening the dataset.
+A modality of counts would be read as a whole and is not measured here. Rates include opening the dataset.
 """
 
 import json

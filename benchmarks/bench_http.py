@@ -1,14 +1,14 @@
-"""Is our server as quick as a bare FastAPI handler that calls faiss on the same vectors?
+"""How fast the server is, compared with a bare FastAPI handler that calls faiss on the same vectors.
 
-Both servers run as processes of their own, one after the other and in turns, under the same uvicorn. Both get a query
-as JSON (the id of an item), look up its vector, and answer with the ids and scores of the ten nearest. Ours also checks
-the query, filters what is shown, reads the items' metadata, counts the request, and sends the headers that keep
-browsers careful. The client is a plain loop over sockets that stay open, so that it costs as little as it can.
+Both servers run in their own processes under the same uvicorn, and are measured in turns. Both receive a query as
+JSON (the id of an item), look up its vector, and return the ids and scores of the ten nearest neighbours. Ours also
+validates the query, filters the results, reads the items' metadata, counts the request, and sends security headers.
+The client is a plain loop over open sockets, so that it costs as little as possible.
 
-- `rps_<n>`, `p50_ms_<n>`, `p99_ms_<n>`: with n clients at once; `bare_…` the same of the bare handler.
-- `ratio_<n>`: our requests per second over those of the bare handler; 0.8 is wanted. The median over the turns.
+- `rps_<n>`, `p50_ms_<n>`, `p99_ms_<n>`: with n concurrent clients; `bare_…` are those of the bare handler.
+- `ratio_<n>`: our requests per second divided by those of the bare handler, median over the turns; the aim is 0.8.
 
-The environment may give other sizes: DIPTYCH_BENCH_HTTP=items,seconds,turns.
+DIPTYCH_BENCH_HTTP=items,seconds,turns sets other sizes.
 """
 
 import asyncio

@@ -1,21 +1,21 @@
-"""What do words cost beside vectors? A query over 100,000 documents by vectors, by words, and by all together.
+"""What lexical search costs beside vector search: queries over 100,000 documents by vectors, by words, and by both.
 
-A document is an image and a text: the main index holds 256 numbers an image, the texts index 384 numbers and about
-twenty words a text, drawn from 4,000 words by Zipf's law, and one word that stands in every text. A query has three
-words drawn likewise. Every way of asking takes its turn with every query; all ask for 200 results.
+A document is an image and a text. The main index has 256 numbers per image, the text index 384 numbers and about twenty
+words per text, drawn from 4,000 words by Zipf's law, plus one word that occurs in every text. A query has three words
+drawn in the same way. Every kind of search is run in turn for every query, and asks for 200 results.
 
-- `vector_p50_ms`: the nearest images, and what is known of the first 20; `texts_…` the nearest texts; `words_…` the
+- `vector_p50_ms`: the nearest images and the metadata of the first 20; `texts_…`: the nearest texts; `words_…`: the
   best texts by BM25.
-- `engine_…`: all three and what is known of 20, one after the other: what the engines do for a hybrid query.
-- `ratio_words`, `ratio_engine`: those medians over that of `vector`.
-- `search_hybrid_…`, `search_vector_…`: the whole search of `Searcher` for ten items, all but the text encoder, with
-  joining, fusion, reasons, corrections; `ratio_search` compares the two.
-- `first_word_p50_ms`: a word that was not asked for since the index was opened.
-- `everywhere_…`: the word of all texts beside three others; `filtered_…`: under a condition that one in three meets.
+- `engine_…`: all three and the metadata of 20, one after another: what the engines do for a hybrid query.
+- `ratio_words`, `ratio_engine`: those medians divided by that of `vector`.
+- `search_hybrid_…`, `search_vector_…`: a whole search by `Searcher` for ten items, except the text encoder, including
+  joins, fusion, explanations and corrections; `ratio_search` compares the two.
+- `first_word_p50_ms`: a word that was not searched for since the index was opened.
+- `everywhere_…`: the word of all texts together with three others; `filtered_…`: with a filter that one in three meets.
 - `correct_…`, `complete_…`: a misspelled word, and the first three letters of one, of `vocabulary` different words.
-- `add_words_ms`: what the words add to the time of adding a text.
+- `add_words_ms`: what the lexical index adds to the time of adding a text.
 
-Another number of documents may be given by the environment, for a quick look: DIPTYCH_BENCH_HYBRID=10000.
+DIPTYCH_BENCH_HYBRID=10000 measures another number of documents, for a quick look.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""How many images a second does one core describe, descriptor by descriptor and recipe by recipe?
+"""Images per second on one core, for each descriptor and each recipe.
 
-Images are decoded before the clock starts; what decoding takes is a line of its own. They are the first of RSICD
-(192 × 192) where the data folder lies beside the checkout, and blurred noise of that size elsewhere. Everything runs on
-one thread; learned features are fitted first, on the same images and with a small sample, since how the words were
-learned does not change what looking them up costs. Time is that of the processor, which a busy machine lengthens less
-than the clock; each figure is the fastest of a few passes. Add a line to `FEATURES` to measure another.
+Images are decoded before the clock starts; decoding has its own line. They are the first images of RSICD (192 × 192) if
+the data folder is beside the checkout, else blurred noise of that size. Everything runs on one thread. Learned features
+are fitted beforehand, on the same images and with a small sample, since this does not change what applying them costs.
+Times are processor time, which depends less on other work than wall time does; each figure is the fastest of a few
+passes. To measure another feature, add a line to `FEATURES`.
 """
 
 import json

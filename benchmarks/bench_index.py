@@ -1,18 +1,18 @@
-"""Is our search as quick as bare faiss with the same parameters, and how large and how soon ready is an index?
+"""Search compared with bare faiss with the same parameters, and the size and build time of an index.
 
-Clustered vectors of 256 numbers are generated, added through `Index.add`, and made searchable by `optimise`. Then, in a
-process of its own for each size, the index is opened and asked; bare faiss reads the very graph that was built (or a
-flat index of the same vectors, below the size where a graph is built) and is asked the same queries in turns with ours.
+Clustered vectors of 256 numbers are generated, added through `Index.add`, and made searchable by `optimise`. Then, for
+each size in its own process, the index is opened and queried. Bare faiss reads the same graph (or a flat index of the
+same vectors, if there are too few for a graph), and both run the same queries in turns.
 
-- `add_s` and `optimise_s`: into SQLite; then building the neighbour structure and writing it.
-- `open_s`: opening the built index until the first answer, the files being in the system's cache.
-- `recall_at_10`: against exact search over all vectors; `bare_recall_at_10` is that of faiss alone.
-- `single_ratio`: our rate over that of bare faiss, one query a call; `batch_ratio` with all queries in one call.
+- `add_s` and `optimise_s`: adding to SQLite, then building the neighbour structure and writing it.
+- `open_s`: from opening the built index to the first result, with the files in the system's cache.
+- `recall_at_10`: compared with exact search over all vectors; `bare_recall_at_10` is that of faiss alone.
+- `single_ratio`: our rate divided by that of bare faiss, one query per call; `batch_ratio`: all queries in one call.
 - `memory_mib_per_million`: growth of the process by opening and searching; most of it is files that processes share.
-- `graph_mb_per_million`: the graph with its 8-bit codes alone, as a file of it is.
-- `disk_mib_per_million`: the whole folder, truth and derived files.
+- `graph_mb_per_million`: the size of the graph with its 8-bit codes, as a file.
+- `disk_mib_per_million`: the whole folder, including derived files.
 
-Other sizes may be given by the environment, for a quick look: DIPTYCH_BENCH_INDEX=20000.
+DIPTYCH_BENCH_INDEX=20000 measures another size, for a quick look.
 """
 
 import json

@@ -1,13 +1,13 @@
-"""How fast is an ingest, how much memory does it take, and what does the encoder add to its bare network?
+"""How fast an ingest is, how much memory it takes, and what the encoder adds to its bare network.
 
-An ingest reads images from a tar, decodes and describes them in two worker processes (the extraction's own rate,
-without learning visual words first). Its memory is the peak of this process and of its largest worker, at 500 and at
-2,000 images: it must not grow with their number. Images are those of RSICD where the data folder lies beside the
-checkout, else blurred noise of the same size, 192 × 192.
+An ingest reads images from a tar, and decodes and describes them in two worker processes. The rate is that of the
+extraction, without fitting visual words first. Memory is the peak of the main process and of its largest worker, at
+500 and at 2,000 images: it must not grow with their number. Images are those of RSICD if the data folder is beside
+the checkout, else blurred noise of the same size, 192 × 192.
 
-The encoder is compared with its bare network, which gets batches that are tensors already, in turns, in one process
-with one thread and with the allocator's settings that workers get. `overhead` is the median of the turns' ratios of
-processor time less 1.
+The encoder is compared, in turns, with its bare network, which receives batches of ready tensors, in one process with
+one thread and the allocator settings of the workers. `overhead` is the median over turns of the ratio of processor
+times, less 1.
 """
 
 import io

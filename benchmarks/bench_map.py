@@ -1,7 +1,7 @@
-"""How fast, and in how little memory, is the MAP of 10,000 queries against 10,000 items?
+"""Time and memory of the MAP of 10,000 queries against 10,000 items.
 
 The peers score one query at a time, so they are timed on the first 500 queries and their time is scaled up.
-All three are timed in one run, on the same machine state, and must agree on those queries.
+All three are timed in the same run on the same machine, and must agree on those queries.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""The page over 100,000 items: how soon the first result is on screen, what is transferred, how long scripts run.
+"""The web page over 100,000 items: time to the first result, bytes transferred, and time spent in scripts.
 
-Like Lighthouse, but against a server of this machine: Chromium opens the page cold for every figure, after it has been
-opened twice so that the server and the browser's own process are warm. On a machine that does other work meanwhile,
-`chrt -r 10 python -m benchmarks page` runs the server and the browser before it; the result says so. The items are
-coloured fields with an image and a text each; their vectors are those of a small index with noise. Needs Chromium and
-playwright. DIPTYCH_BENCH_PAGE_ITEMS is how many items, DIPTYCH_BENCH_PAGE_INDEX where their index is kept for the next
-run.
+Similar to Lighthouse, but against a local server: Chromium opens the page with an empty cache for every figure, after
+it has been opened twice to warm up the server and the browser process. On a busy machine,
+`chrt -r 10 python -m benchmarks page` gives the server and the browser priority; the result says so. The items are
+coloured squares with an image and a text each; their vectors are those of a small index plus noise. Needs Chromium
+and playwright. DIPTYCH_BENCH_PAGE_ITEMS sets the number of items, DIPTYCH_BENCH_PAGE_INDEX the folder that keeps
+their index for the next run.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""One epoch of the largest machine of the base network, against scikit-learn's machine of the same shape.
+"""One epoch of the largest machine of the base network, compared with scikit-learn's machine of the same shape.
 
-Ours is the Gaussian machine 2,296 -> 2,048 with sparsity, momentum and weight decay, trained by the loop that
-everything else is trained by; the peer is `sklearn.neural_network.BernoulliRBM`, which has none of these.
-Both see 2,173 rows in batches of 128 and make one reconstruction a step. `ratio` compares equal precision (single);
-`ratio_double` is against scikit-learn fed NumPy's default, double precision. Five matrix products a step are the same
-in both, so that most of what is left to win is everything around them.
+Ours is the Gaussian machine 2,296 -> 2,048 with sparsity, momentum and weight decay, trained by the usual training
+loop. The peer is `sklearn.neural_network.BernoulliRBM`, which has none of these. Both see 2,173 rows in batches of
+128 and make one reconstruction per step. `ratio` compares equal precision (single); `ratio_double` is against
+scikit-learn in double precision, NumPy's default. Both compute the same five matrix products per step, so only the
+rest can differ.
 """
 
 import resource

@@ -1,14 +1,14 @@
-"""A step of CDMLMR's second stage against the same losses written the straightforward way.
+"""A step of CDMLMR's second stage compared with the same losses in straightforward code.
 
-A step is a batch of 100 documents with 512 columns a modality, two pathways of 3 x 256 units with two branches of 256,
-the online graph, balanced pairs, both losses, back-propagation and SGD. Drawn data stand in for the codes of the first
-stage: 2,173 labelled and 462 unlabelled documents of 10 classes, as in the Wikipedia dataset. Ours goes through the
-training loop, with everything it logs and watches; the peers are `plain_second_stage` in a bare loop:
+A step is a batch of 100 documents with 512 columns per modality, two pathways of 3 x 256 units with two branches of
+256, the online graph, balanced pairs, both losses, back-propagation and SGD. Synthetic data replace the codes of the
+first stage: 2,173 labelled and 462 unlabelled documents of 10 classes, as in the Wikipedia dataset. Ours runs in the
+training loop with all its logging and monitoring; the peers are `plain_second_stage` in a bare loop:
 
-- `loops` takes quadruplets one by one;
+- `loops` computes quadruplets one by one;
 - `library` reads them from the distance matrix of pytorch-metric-learning. Graph and selection are the same in both.
 
-On one selection all three must give the same loss. DIPTYCH_BENCH_STEPS changes the number of our steps.
+Given the same selection, all three must give the same loss. DIPTYCH_BENCH_STEPS changes the number of our steps.
 """
 
 import copy

@@ -1,7 +1,7 @@
-"""How soon the command line answers: the time of trivial commands over that of `import typer, rich` in the same run.
+"""Start-up time of the command line: trivial commands compared with `import typer, rich` in the same run.
 
-Every command runs in a new process, and the plain import in another right after it, so that whatever else the machine
-does falls on both; a ratio is the median of those of all rounds, a time the smallest.
+Every command runs in a new process, followed by the plain import in another, so that other work on the machine affects
+both alike. A ratio is the median over all rounds, a time the smallest.
 """
 
 import statistics

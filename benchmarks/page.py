@@ -1,4 +1,4 @@
-"""The page of all figures that were measured, written from `results/*.json` alone."""
+"""The page of all benchmark results, written from `results/*.json` alone."""
 
 import ast
 import json
@@ -17,9 +17,9 @@ class Aim:
     """A figure that should be at least, or at most, some value.
 
     Attributes:
-        benchmark: whose figure.
+        benchmark: the benchmark that measures it.
         key: its name there.
-        words: what it is.
+        words: its description.
         least: the aim, if larger is better.
         most: the aim, if smaller is better.
     """
@@ -41,44 +41,49 @@ class Aim:
 
 
 AIMS = (
-    Aim("map", "ratio_sklearn", "MAP of 10,000 × 10,000, times as fast as scikit-learn", least=10),
-    Aim("map", "ratio_torchmetrics", "the same, times as fast as torchmetrics", least=10),
-    Aim("cca", "ratio_cca_zoo", "CCA of 2,173 pairs, times as fast as cca-zoo", least=1),
-    Aim("cca", "kcca_ratio_cca_zoo", "KCCA of 2,173 pairs, times as fast as cca-zoo", least=1),
-    Aim("rbm", "ratio", "Gaussian RBM, times as fast as scikit-learn's in single precision", least=3),
-    Aim("cdmlmr", "seconds", "CDMLMR on RSICD from a cold start, seconds", most=60),
-    Aim("cdmlmr", "ratio_sm", "the same, times the time of `sm`", most=5),
-    Aim("cdmlmr", "ratio_two_tower", "its network, times the time of two towers at equal epochs", most=1.5),
-    Aim("second_stage", "seconds_for_5000_steps", "5,000 steps of CDMLMR's multi-task network, seconds", most=60),
-    Aim("second_stage", "ratio_library", "a step, times as fast as one of pytorch-metric-learning's parts", least=1),
+    Aim("map", "ratio_sklearn", "MAP of 10,000 × 10,000: speed relative to scikit-learn", least=10),
+    Aim("map", "ratio_torchmetrics", "the same: speed relative to torchmetrics", least=10),
+    Aim("cca", "ratio_cca_zoo", "CCA of 2,173 pairs: speed relative to cca-zoo", least=1),
+    Aim("cca", "kcca_ratio_cca_zoo", "KCCA of 2,173 pairs: speed relative to cca-zoo", least=1),
+    Aim("rbm", "ratio", "Gaussian RBM: speed relative to scikit-learn's in single precision", least=3),
+    Aim("cdmlmr", "seconds", "CDMLMR on RSICD with a cold cache: seconds", most=60),
+    Aim("cdmlmr", "ratio_sm", "the same: time relative to `sm`", most=5),
+    Aim("cdmlmr", "ratio_two_tower", "its network: time relative to two towers at equal epochs", most=1.5),
+    Aim("second_stage", "seconds_for_5000_steps", "5,000 steps of CDMLMR's multi-task network: seconds", most=60),
+    Aim("second_stage", "ratio_library", "one step: speed relative to parts of pytorch-metric-learning", least=1),
     Aim(
         "ingest",
         "nuswide_2000_images_per_s",
-        "the NUS-WIDE recipe on two cores, images a second",
+        "the NUS-WIDE recipe on two cores: images per second",
         least=40,
     ),
-    Aim("ingest", "encoder_overhead", "the convolutional encoder's time over its bare network's, less 1", most=0.2),
-    Aim("index", "single_ratio_1000000", "one query in 1,000,000 vectors, rate over bare faiss's", least=0.9),
-    Aim("index", "open_s_1000000", "opening an index of 1,000,000 until the first answer, seconds", most=2),
+    Aim("ingest", "encoder_overhead", "the convolutional encoder: overhead over its bare network", most=0.2),
+    Aim("index", "single_ratio_1000000", "one query in 1,000,000 vectors: rate relative to bare faiss", least=0.9),
+    Aim("index", "open_s_1000000", "opening an index of 1,000,000 to the first result: seconds", most=2),
     Aim(
         "binary",
         "recall_ratio_1000000",
-        "recall of 256-bit codes of 1,000,000 vectors, over the float index's",
+        "256-bit codes of 1,000,000 vectors: recall relative to the float index",
         least=0.95,
     ),
-    Aim("binary", "memory_ratio_1000000", "memory of what is searched, over the float index's", most=0.1),
-    Aim("page", "asked_first_result_ms", "the page over 100,000 items, from Enter to the first result, ms", most=300),
-    Aim("page", "first_result_ms", "the same, from opening the page cold, ms", most=300),
-    Aim("page", "all_files_kb", "all files of the page, in four languages, kB uncompressed", most=150),
-    Aim("page", "all_files_gzip_kb", "the same as they are sent, kB", most=150),
-    Aim("page", "page_files_kb", "the page's own files that a first visit loads, kB uncompressed", most=150),
-    Aim("startup", "help_ratio", "`diptych --help`, times the time of `import typer, rich`", most=3),
-    Aim("startup", "version_ratio", "`diptych --version`, the same", most=3),
-    Aim("startup", "search_help_ratio", "`diptych search --help`, the same", most=3),
-    Aim("startup", "features_ratio", "`diptych features`, the same", most=3),
-    Aim("startup", "methods_ratio", "`diptych methods`, the same", most=3),
+    Aim("binary", "memory_ratio_1000000", "the same: memory relative to the float index", most=0.1),
+    Aim("page", "asked_first_result_ms", "the page over 100,000 items: ms from Enter to the first result", most=300),
+    Aim("page", "first_result_ms", "the same: ms from opening the page with a cold cache", most=300),
+    Aim("page", "all_files_kb", "all files of the page, in four languages: kB uncompressed", most=150),
+    Aim("page", "all_files_gzip_kb", "the same: kB compressed, as sent", most=150),
+    Aim("page", "page_files_kb", "the page's own files loaded by a first visit: kB uncompressed", most=150),
+    Aim("startup", "help_ratio", "`diptych --help`: time relative to `import typer, rich`", most=3),
+    Aim("startup", "version_ratio", "`diptych --version`: the same", most=3),
+    Aim("startup", "search_help_ratio", "`diptych search --help`: the same", most=3),
+    Aim("startup", "features_ratio", "`diptych features`: the same", most=3),
+    Aim("startup", "methods_ratio", "`diptych methods`: the same", most=3),
     *(
-        Aim("http", f"ratio_{n}", f"requests a second, {n} client{'s' * (n > 1)}, over a bare handler's", least=0.8)
+        Aim(
+            "http",
+            f"ratio_{n}",
+            f"requests per second, {n} client{'s' * (n > 1)}, over a bare handler's",
+            least=0.8,
+        )
         for n in (1, 8, 64)
     ),
 )
@@ -96,10 +101,11 @@ def render() -> str:
     lines = [
         "# Speed",
         "",
-        "Wherever there is a peer, it was measured in the same run, and the claim is a ratio. "
-        "`make bench` measures all of it again and writes this page; `python -m benchmarks NAME` measures one.",
+        "This page lists the measured speed, memory and size of Diptych against its aims. If there is a peer, it was "
+        "measured in the same run, and the figure is a ratio. `make bench` measures everything again and writes this "
+        "page; `python -m benchmarks NAME` runs one benchmark.",
         "",
-        "| what | aim | measured | reached | benchmark |",
+        "| figure | aim | measured | reached | benchmark |",
         "| --- | ---: | ---: | --- | --- |",
         *(line for aim in AIMS if (line := aim.line(results)) is not None),
     ]
@@ -111,7 +117,7 @@ def render() -> str:
 
 
 def shown(value: object) -> str:
-    """A figure as a person reads it: four digits of a number, thousands apart."""
+    """A figure for display: four significant digits, with thousands separators."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"{', '.join(f'{each:,}' for each in value)}" if isinstance(value, list) else str(value)
     if isinstance(value, int) or abs(value) >= 1000:
@@ -120,7 +126,7 @@ def shown(value: object) -> str:
 
 
 def _described(name: str) -> list[str]:
-    """What a benchmark says of itself; read, not imported, for its peers need not be installed to write a page."""
+    """The docstring of a benchmark; parsed, not imported, because its peers may not be installed."""
     text = ast.get_docstring(ast.parse((HERE / f"bench_{name}.py").read_text(encoding="utf-8"))) or ""
     return text.splitlines()
 

@@ -132,7 +132,7 @@ def served_map(index: Path, truth: Mapping[str, str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Taught:
-    """One lesson and what came of it.
+    """One lesson and its results.
 
     Attributes:
         answers: how many were given.
@@ -241,31 +241,33 @@ def page(before: Mapping[str, float], lessons: Sequence[tuple[str, Taught]], ite
         f"{one.map.get('both', 0.0):.3f} | {one.learn_s:.0f} s |"
         for name, one in lessons
     ]
-    reached = "reaches" if _of_class(best) >= AIM else "does not reach"
+    reached = "reach" if _of_class(best) >= AIM else "do not reach"
     lost = _of_class(best) - _of_class(lessons[1][1])
-    head = "| answers | given | wrong | right guesses | MAP, class | MAP, both spaces | last answer to swapped index |"
+    head = (
+        "| labels | given | wrong | propagated labels right | MAP, class | MAP, both spaces | last label to new index |"
+    )
     return f"""# Teaching an index without labels
 
-A scripted curator teaches RSICD ({items:,} aerial images with five captions each, 30 classes) of which no label is
-known to the program: images and texts are ingested, a model is fitted on pairs alone, its index is served, and
-everything else happens through the HTTP API as from the page. The server asks (`/v1/teach/next`), the curator answers
-for the first items of every class that it is asked about, asks to *learn* and waits until the new index is swapped in.
-Questions are about training items only. MAP is that of the test items as they stand in the served index, both
-directions averaged; no label or pairing of them was seen. One seed, one thread; other work ran on the machine, which
-the last column includes. Written by `{command}`.
+This page measures what [teaching](../how-to/teach.md) a few labels gains. A script plays the curator of an index of
+RSICD ({items:,} aerial images with five captions each, 30 classes) without labels: it ingests images and texts, fits
+a model on the pairs, serves its index, and does everything else through the HTTP API, like the web page. The server
+asks for labels (`/v1/teach/next`), the script labels the first items of every class that it is asked about, starts
+*learning* and waits until the server has switched to the new index. Only training items are asked about. MAP is
+measured on the test items in the served index and averaged over both directions; their labels and pairing were never
+seen. One seed, one thread. The times in the last column include other work on the machine. Written by `{command}`.
 
-Before, with pairs alone: MAP **{max(before.values()):.3f}**.
+Before teaching, with pairs alone: MAP **{max(before.values()):.3f}**.
 
 {head}
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(rows)}
 
-- 30 answers, one a class, {reached} the aim of {AIM} ({_of_class(best):.3f}). To be asked about every class the
-  curator looked at {best.shown} questions.
-- Each answer was kept and spread over all items within {max(one.answer_s for _, one in lessons):.2f} s.
-- {lessons[1][1].wrong} wrong answers of {lessons[1][1].answers} cost {lost:.3f}: where a class has a single answer,
-  nothing contradicts a wrong one.{_several(lessons)}
-- The method that was chosen is `{best.method}`, fitted on labels propagated to {best.propagated:,} training pairs.
+- 30 labels, one per class, {reached} the aim of {AIM} ({_of_class(best):.3f}). It took {best.shown} questions to be
+  asked about every class.
+- Each label was stored and propagated to all items within {max(one.answer_s for _, one in lessons):.2f} s.
+- {lessons[1][1].wrong} wrong labels of {lessons[1][1].answers} cost {lost:.3f}: with one label per class, nothing
+  contradicts a wrong one.{_several(lessons)}
+- The chosen method is `{best.method}`, fitted on labels propagated to {best.propagated:,} training pairs.
 """
 
 
@@ -274,13 +276,13 @@ def _of_class(one: Taught) -> float:
 
 
 def _several(lessons: Sequence[tuple[str, Taught]]) -> str:
-    """What several answers a class mend."""
+    """The effect of several labels per class."""
     if len(lessons) < 3:
         return ""
     one = lessons[2][1]
     return (
-        f"\n- With several answers a class, {one.answers} in all that were found among {one.shown:,} questions, "
-        f"{one.wrong} wrong ones leave {_of_class(one):.3f}."
+        f"\n- With several labels per class ({one.answers} in total, out of {one.shown:,} questions), {one.wrong} "
+        f"wrong ones leave {_of_class(one):.3f}."
     )
 
 
@@ -295,8 +297,8 @@ def main() -> None:
     index, truth = made_searchable(asked.rsicd, asked.work)
     before = served_map(index, truth)
     print(f"before: {before}", flush=True)
-    plans = [("one a class", 1, 0.0), ("one a class, 30 % wrong", 1, 0.3)]
-    plans += [(f"{asked.several} a class, 30 % wrong", asked.several, 0.3)] if asked.several else []
+    plans = [("one per class", 1, 0.0), ("one per class, 30 % wrong", 1, 0.3)]
+    plans += [(f"{asked.several} per class, 30 % wrong", asked.several, 0.3)] if asked.several else []
     lessons = []
     with serving(index) as server:
         for place, (name, per_class, wrong) in enumerate(plans):

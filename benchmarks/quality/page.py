@@ -14,15 +14,15 @@ Figures = Mapping[str, Any]
 
 _INTRODUCTION = """# Search quality
 
-What a person finds who types words: queries as people type them (words, phrases, synonyms that no text holds, plurals,
-misspellings, colours), asked of three sets, each result judged **by rule from labels and metadata**, never by a model.
-A result is worth 7 if it is what was meant and 1 if it is near it; nDCG@10 compares the ten results with the best
-possible ten, success@10 is the share of queries with a result of the better kind among them. Intervals are 95 %
-bootstrap intervals over queries. All items are searched, as in use: those the method learned from and the others.
+This page measures how well typed queries are answered. The queries are words, phrases, synonyms that no text
+contains, plurals, misspellings and colours, on three sets. Results are judged **by rules on labels and metadata**,
+never by a model: a result has grade 7 if it is what was meant and 1 if it is close to it. nDCG@10 compares the ten
+results with the best possible ten; success@10 is the share of queries with a grade-7 result among them. Intervals are
+95 % bootstrap intervals over queries. All items are searched, including those that the method was trained on.
 
-The rules stand beside the queries in `benchmarks/quality/queries/`. They were written before any system was asked.
-Odd queries (dev) may guide choices such as encoder and fusion, even ones (test) only report. `make quality` measures
-everything again and writes this page."""
+The rules are stored with the queries in `benchmarks/quality/queries/` and were written before any system was run. Odd
+queries (dev) may guide choices such as encoder and fusion; even ones (test) are only reported. `make quality`
+measures everything again and writes this page."""
 
 
 def write_page() -> None:
@@ -34,15 +34,15 @@ def render(results: Mapping[str, Any]) -> str:
     """The page."""
     sets = results["sets"]
     parts = [_INTRODUCTION, "\n".join(f"- **{name}**: {one['about']}" for name, one in sets.items())]
-    parts += ["## The defaults", _defaults(sets)]
+    parts += ["## Default settings", _defaults(sets)]
     parts += ["## Nothing close enough", _nothing_close(sets)]
     parts += ["## By kind of query", _kinds(sets)]
     parts += ["## Features", _choices(sets, "encoders")]
     parts += ["## Methods", _choices(sets, "methods")]
     machine = results["machine"]
     parts += [
-        f"Measured on {machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; times are medians of "
-        "single queries and were taken while other work ran."
+        f"Measured on {machine['cpu']}, {machine['cores']} cores, Python {machine['python']}. Times are medians over "
+        "single queries; other work was running."
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -79,10 +79,10 @@ def _nothing_close(sets: Mapping[str, Any]) -> str:
         if figures is not None:
             absent = f"{figures['absent_flagged']} of {figures['absent']}"
             rows.append((name, absent, f"{figures['present_flagged']} of {figures['present']}"))
-    head = ("set", "said of queries about things that are not there", "said of queries about things that are")
+    head = ("set", "queries for things that are not there", "queries for things that are")
     return (
-        "How often the hybrid search says that nothing is close enough: it should of the first and should not of the "
-        f"second.\n\n{table(head, rows)}"
+        "How often hybrid search answers that nothing is close enough, which is right in the first column and wrong in "
+        f"the second.\n\n{table(head, rows)}"
     )
 
 
@@ -125,7 +125,7 @@ def _features(system: Figures) -> str:
 
 
 def shown_gain(gain: Figures) -> str:
-    """The paired difference with its interval, in bold where the interval lies above zero."""
+    """The paired difference with its interval, in bold if the interval is above zero."""
     low, high = gain["difference_ci95"]
     text = f"{gain['difference']:+.3f} ({low:+.3f} to {high:+.3f}) over {gain['over']}"
     return f"**{text}**" if low > 0 else text

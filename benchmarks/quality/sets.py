@@ -60,7 +60,7 @@ def emoji(folder: Path) -> SearchedSet:
         for one in catalogue
     }
     about = (
-        f"{len(fields):,} emoji as `diptych sample emoji` makes them, indexed with name and keywords; judged by "
+        f"{len(fields):,} emoji from `diptych sample emoji`, indexed with name and keywords; judged by "
         "Unicode's groups and subgroups and by the keywords of the npm package `emojilib`, which are not indexed."
     )
     return SearchedSet("emoji", sample.pairs, None, fields, queries_of("emoji"), about)
@@ -86,7 +86,7 @@ def icons(folder: Path) -> SearchedSet:
     }
     about = (
         f"{len(fields):,} icons of the npm package `@tabler/icons`, indexed with their names and every second tag; "
-        "judged by all tags and the 41 categories, so that half of what judges cannot be found by its words."
+        "judged by all tags and the 41 categories, so half of the tags that judge are not indexed."
     )
     return SearchedSet("icons", target / "pairs.jsonl", None, fields, queries_of("icons"), about)
 

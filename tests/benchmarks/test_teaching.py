@@ -8,13 +8,13 @@ from benchmarks.teaching import Taught, _chosen, page
 GOOD = Taught(30, 0, 41, 0.93, 10_000, 0.21, 75.0, {"class": 0.871, "both": 0.86, "partner": 0.4}, "cdmlmr", 7_000)
 
 
-@pytest.mark.parametrize(("score", "said"), [(0.871, "reaches"), (0.849, "does not reach")])
+@pytest.mark.parametrize(("score", "said"), [(0.871, "reach"), (0.849, "do not reach")])
 def test_the_aim_is_reached_or_not(score, said) -> None:
     best = replace(GOOD, map=GOOD.map | {"class": score})
     worse = replace(GOOD, wrong=9, map={"class": 0.6, "both": 0.5})
     written = page({"partner": 0.41}, [("one a class", best), ("one a class, 30 % wrong", worse)], 10_260, "command")
     assert f"{said} the aim of 0.85 ({score:.3f})" in written and "MAP **0.410**" in written
-    assert f"9 wrong answers of 30 cost {score - 0.6:.3f}" in written
+    assert f"9 wrong labels of 30 cost {score - 0.6:.3f}" in written
     assert "| one a class | 30 | 0 | 0.930 |" in written and "75 s |" in written
 
 
