@@ -131,3 +131,99 @@ def test_threads_get_what_one_thread_gets_and_leave_no_trace() -> None:
         thread.join()
     assert all((found[number] == image).all() for number, image in enumerate(expected))
     assert (Image.MAX_IMAGE_PIXELS, list(warnings.filters)) == before
+
+
+def png_chunk(name: bytes, body: bytes = b"") -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def jpeg_of_scans(scans: int) -> bytes:
+    """A progressive JPEG whose last scan, a few bytes about no change of any pixel, comes again and again."""
+    data = encoded("L", (64, 64), "JPEG", progressive=True)
+    last = data[data.rindex(b"\xff\xda") : -2]
+    return data[:-2] + last * (scans - data.count(b"\xff\xda")) + data[-2:]
+
+
+def jpeg_of_segments(segment: bytes, count: int) -> bytes:
+    data = encoded("RGB", (64, 64), "JPEG")
+    return data[:2] + segment * count + data[2:]
+
+
+def tiff_of_strips(count: int) -> bytes:
+    """A grey TIFF of one column, whose strips all lie at the same place."""
+    tags = {256: 1, 257: 30_000, 258: 8, 259: 1, 262: 1, 277: 1, 278: 1}
+    at = 8 + 2 + 12 * 9 + 4
+    entries = [struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items()]
+    entries += [struct.pack("<HHII", tag, 4, count, at) for tag in (273, 279)]
+    directory = struct.pack("<H", 9) + b"".join(sorted(entries)) + bytes(4)
+    return b"II*\0" + struct.pack("<I", 8) + directory + struct.pack("<I", 8) * count
+
+
+def gif_of_comments(count: int) -> bytes:
+    data = encoded("P", (8, 8), "GIF")
+    start = 13 + (3 << (data[10] & 7) + 1)
+    return data[:start] + b"!\xfe" + b"\1a" * count + b"\0" + data[start:]
+
+
+def jpeg2000_of(side: int, *, tile: int | None = None, precinct: int | None = None, late: bool = False) -> bytes:
+    """A JPEG 2000 whose header states other tiles or precincts; `late` in the header of the first tile."""
+    data = bytearray(encoded("RGB", (side, side), "JPEG2000", no_jp2=True))
+    if tile is not None:
+        struct.pack_into(">II", data, data.index(b"\xff\x51") + 22, tile, tile)
+    if precinct is None:
+        return bytes(data)
+    start = data.index(b"\xff\x52")
+    stop = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+    style = data[start:stop]
+    style[4] |= 1
+    style[10:12] = b"\0\0"
+    style += bytes([precinct * 17]) * (style[9] + 1)
+    struct.pack_into(">H", style, 2, len(style) - 2)
+    if not late:
+        return bytes(data[:start] + style + data[stop:])
+    tile_start = data.index(b"\xff\x90")
+    struct.pack_into(
+        ">I", data, tile_start + 6, int.from_bytes(data[tile_start + 6 : tile_start + 10], "big") + len(style)
+    )
+    return bytes(data[: tile_start + 12] + style + data[tile_start + 12 :])
+
+
+def png_of_chunks(count: int) -> bytes:
+    data = encoded("RGB", (8, 8))
+    return data[:33] + png_chunk(b"xxXx") * count + data[33:]
+
+
+@pytest.mark.parametrize(
+    ("few", "many"),
+    [
+        (jpeg_of_scans(40), jpeg_of_scans(200)),
+        (jpeg_of_segments(b"\xff\xe9\0\2", 100), jpeg_of_segments(b"\xff\xe9\0\2", 300_000)),
+        (jpeg_of_segments(b"\xff", 100), jpeg_of_segments(b"\xff", 300_000)),
+        (jpeg_of_segments(b"\xff\0a", 30), jpeg_of_segments(b"\xff\0a", 300_000)),
+        (png_of_chunks(100), png_of_chunks(300_000)),
+        (gif_of_comments(100), gif_of_comments(300_000)),
+        (tiff_of_strips(30_000), tiff_of_strips(300_000)),
+        (b"P2\n# grey\n2 2\n255\n# one\n0 1 2 3\n", b"P2\n2 2\n255\n" + b"#\n" * 2_000 + b"0 1 2 3\n"),
+        (jpeg2000_of(200, tile=100), jpeg2000_of(250, tile=1)),
+        (jpeg2000_of(200), jpeg2000_of(600, precinct=1)),
+        (jpeg2000_of(300), jpeg2000_of(600, precinct=1, late=True)),
+    ],
+    ids=["scans", "segments", "fill", "junk", "chunks", "comments", "strips", "text", "tiles", "precincts", "late"],
+)
+def test_an_image_of_very_many_parts_is_refused_before_it_is_decoded(few, many) -> None:
+    assert decode_image(few).ndim == 3
+    for read in (decode_image, read_header):
+        with pytest.raises(ImageTooLargeError, match="too many parts to be decoded"):
+            read(many)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "TIFF", "JPEG2000", "PPM"])
+def test_a_file_that_ends_while_its_parts_are_counted_is_a_damaged_one(kind) -> None:
+    data = encoded("RGB", (40, 30), kind)
+    for length in (*range(1, 40), len(data) // 2, len(data) - 1):
+        try:
+            assert decode_image(data[:length]).ndim == 3
+        except ImageTooLargeError:
+            raise
+        except ImageError:
+            pass

@@ -18,8 +18,8 @@ import soundfile  # type: ignore[import-untyped]
 from scipy.signal import resample_poly
 
 from diptych._core.arrays import Singles
-from diptych.media.formats import audio_problem, content_type
-from diptych.media.kinds import MediaError, MediaLimits, MediaTooLargeError
+from diptych.media.formats import content_type
+from diptych.media.kinds import MediaError, MediaLimits, MediaTooLargeError, audio_problem
 from diptych.media.spectrogram import RATE, draw_spectrogram
 
 MOST_CHANNELS = 16

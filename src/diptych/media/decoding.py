@@ -19,7 +19,14 @@ from PIL import Image, UnidentifiedImageError
 
 from diptych._core.arrays import ImageArray
 from diptych._core.errors import DataError
-from diptych.media.formats import ICON_TYPE, SVG_TYPE, content_type, conversion_advice, unsupported_format
+from diptych.media.formats import (
+    ICON_TYPE,
+    SVG_TYPE,
+    content_type,
+    conversion_advice,
+    parts_problem,
+    unsupported_format,
+)
 from diptych.media.kinds import MediaError, MediaLimits, MediaTooLargeError
 from diptych.media.pixels import SHORTER_SIDE, SvgError, draw_svg, reduction, to_array
 
@@ -233,6 +240,9 @@ def _check_file(data: bytes, limits: Limits) -> None:
         raise ImageError("the file is empty")
     if len(data) > limits.max_bytes:
         raise ImageTooLargeError(f"the file has {len(data):,} bytes; at most {limits.max_bytes:,} are allowed")
+    problem = parts_problem(data)
+    if problem is not None:
+        raise ImageTooLargeError(problem)
 
 
 def _check_size(header: ImageHeader, limits: Limits) -> None:

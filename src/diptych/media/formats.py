@@ -1,6 +1,8 @@
-"""File formats, recognised by a file's first bytes or by its name; no library that decodes is needed."""
+"""File formats, recognised by a file's first bytes or by its name, and their parts, counted without decoding."""
 
-from collections.abc import Mapping, Sequence
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 IMAGE_SUFFIXES: Sequence[str] = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
@@ -164,23 +166,6 @@ def content_problem(start: bytes) -> str | None:
     return "not an image: it holds text" if content == _TEXT else None
 
 
-def audio_problem(start: bytes) -> str | None:
-    """Say what is wrong with a sound by its first bytes; None where it may be one that can be decoded.
-
-    Unlike images, all sounds that are decoded have a signature, so that what has none is refused.
-    """
-    if not start:
-        return "the file is empty"
-    content = content_type(start)
-    unsupported = _UNSUPPORTED.get(content)
-    if unsupported is not None:
-        return conversion_advice(unsupported, "WAV or FLAC")
-    if is_of_type(content, "audio"):
-        return None
-    held = "text" if content == _TEXT else "an image" if is_of_type(content, "image") else None
-    return f"not a sound: it holds {held}" if held else "not a sound: its first bytes are of no known format"
-
-
 def _mpeg_frame(data: bytes) -> str | None:
     """The content type of MPEG audio without a tag, by the fields of its first frame; None where they make no sense."""
     if len(data) < 4 or data[1] & 0xE0 != 0xE0:
@@ -200,3 +185,116 @@ def _container_type(data: bytes) -> str:
         if {b"avif", b"avis"} & {compatible[place : place + 4] for place in range(0, len(compatible), 4)}:
             return "image/avif"
     return _BRANDS.get(brand, UNKNOWN_TYPE)
+
+
+MOST_PARTS = 200_000
+"""Of one image. What takes a decoder longer, or more memory, than a chunk of a PNG counts as several."""
+_SCAN, _TILE, _CODE_BLOCK, _COMMENT = 2_000, 40, 2, 200
+_JPEG_MARKER, _JPEG_SHORT = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]"), frozenset((0x01, *range(0xD0, 0xDA)))
+_J2K_START, _J2K_HEAD = b"\xff\x4f\xff\x51", frozenset(b"PQRSUWXY\\]^_`acdtuwx\x90")
+_TIFF_NUMBERS = frozenset((3, 4, 5, *range(8, 19)))
+
+
+def parts_problem(data: bytes) -> str | None:
+    """Say that an image has far more parts than its decoder should be given; None where it may be decoded.
+
+    The pixels that a header claims do not bound a decoder's work: there may be thousands of scans of a few bytes, each
+    applied to the whole image, tiles or code blocks of one pixel, or millions of blocks of metadata.
+    """
+    counted = next((count for marks, count in _COUNTED if data.startswith(marks)), None)
+    total = 0
+    try:
+        for parts in counted(data) if counted is not None else ():
+            total += parts
+            if total > MOST_PARTS:
+                return "the image consists of too many parts to be decoded; save it again in a common format"
+    except (struct.error, IndexError):
+        pass  # cut off: the decoder will say so
+    return None
+
+
+def _jpeg_parts(data: bytes) -> Iterator[int]:
+    """Segments before the first scan, and scans: each is applied to all pixels, however short it is."""
+    place = 2
+    while data[place : place + 2] != b"\xff\xda":
+        yield 1
+        if data[place] != 0xFF or data[place + 1] in (0x00, 0xFF):
+            place += 1
+        else:
+            place += 2 + (0 if data[place + 1] in _JPEG_SHORT else struct.unpack_from(">H", data, place + 2)[0])
+    if data.count(b"\xff\xda", place) * _SCAN <= MOST_PARTS:
+        return
+    for found in _JPEG_MARKER.finditer(data, place):
+        if found[0] == b"\xff\xd9":
+            return
+        yield _SCAN if found[0] == b"\xff\xda" else 1
+
+
+def _png_parts(data: bytes) -> Iterator[int]:
+    place = 8
+    while data[place + 4 : place + 8] != b"IEND":
+        yield 1
+        place += 12 + struct.unpack_from(">I", data, place)[0]
+
+
+def _gif_parts(data: bytes) -> Iterator[int]:
+    """The blocks of what stands before the first frame."""
+    place = 13 + (3 << ((data[10] & 7) + 1) if data[10] & 0x80 else 0)
+    while data[place] not in b",;":
+        yield 1
+        if data[place] == ord("!"):
+            place += 2
+            while data[place]:
+                yield 1
+                place += 1 + data[place]
+        place += 1
+
+
+def _tiff_parts(data: bytes) -> Iterator[int]:
+    """The numbers in each tag of the first directory, strips and tiles among them."""
+    order = "<" if data[:1] == b"I" else ">"
+    large = data[2] == 43
+    (place,) = struct.unpack_from(f"{order}Q" if large else f"{order}I", data, 8 if large else 4)
+    (tags,) = struct.unpack_from(f"{order}Q" if large else f"{order}H", data, place)
+    for number in range(min(tags, MOST_PARTS + 1)):
+        at = place + (8 + 20 * number if large else 2 + 12 * number)
+        _, kind, count = struct.unpack_from(f"{order}HHQ" if large else f"{order}HHI", data, at)
+        yield count if kind in _TIFF_NUMBERS else 1
+
+
+def _jpeg2000_parts(data: bytes) -> Iterator[int]:
+    """Tiles, and the code blocks of all components, by the smallest size that any header states."""
+    start = data.find(_J2K_START)
+    while start >= 0:
+        place, values = start + 4, struct.unpack_from(">HH8IH", data, start + 4)
+        width, height, channels = values[2] - values[4], values[3] - values[5], values[10]
+        yield _TILE * -(-width // max(1, values[6])) * -(-height // max(1, values[7]))
+        tile, length = start, 0
+        while (mark := data[place - 2 : place])[:1] == b"\xff":
+            if mark[1] in (0x52, 0x53):
+                at = place + (7 if mark[1] == 0x52 else 4 if channels < 257 else 5)
+                sizes = [data[at + 1] % 16 + data[at + 2] % 16 + 4]
+                if data[place + 2 if mark[1] == 0x52 else at - 1] & 1:
+                    sizes += [max(0, size % 16 + size // 16 - 2) for size in data[at + 5 : at + 6 + data[at] % 33]]
+                yield _CODE_BLOCK * channels * (width * height >> min(sizes))
+            if mark[1] == 0x90:
+                tile, (length,) = place - 2, struct.unpack_from(">I", data, place + 4)
+            if mark[1] == 0x93:
+                place = tile + max(length, place - tile) + 2 if length else len(data)
+            elif mark[1] in _J2K_HEAD:
+                place += 2 + struct.unpack_from(">H", data, place)[0]
+            else:  # the end, or what might hide something from whoever reads on
+                yield 0 if mark[1] == 0xD9 else MOST_PARTS + 1
+                break
+            yield 1
+        start = data.find(_J2K_START, start + 4)
+
+
+_COUNTED: Sequence[tuple[tuple[bytes, ...], Callable[[bytes], Iterator[int]]]] = (
+    ((b"\xff\xd8\xff",), _jpeg_parts),
+    ((b"\x89PNG\r\n\x1a\n",), _png_parts),
+    ((b"GIF87a", b"GIF89a"), _gif_parts),
+    ((b"II*\0", b"II+\0", b"II\0*", b"MM\0*", b"MM\0+", b"MM*\0"), _tiff_parts),
+    ((b"P1", b"P2", b"P3"), lambda data: iter((_COMMENT * data.count(b"#"),))),
+    ((b"\xffO\xffQ", b"\0\0\0\x0cjP  "), _jpeg2000_parts),
+)

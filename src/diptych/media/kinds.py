@@ -20,11 +20,11 @@ from diptych.media.formats import (
     IMAGE_SUFFIXES,
     UNSUPPORTED_AUDIO_SUFFIXES,
     UNSUPPORTED_SUFFIXES,
-    audio_problem,
     content_problem,
     content_type,
     conversion_advice,
     is_of_type,
+    unsupported_format,
 )
 
 
@@ -151,6 +151,22 @@ class MediaKind:
                 f"reading {self.plural} needs the optional package '{error.name}'; run: "
                 f"pip install 'diptych[{self.extra}]'"
             ) from None
+
+
+def audio_problem(start: bytes) -> str | None:
+    """Say what is wrong with a sound by its first bytes; None where it may be one that can be decoded.
+
+    Unlike images, all sounds that are decoded have a signature, so that what has none is refused.
+    """
+    if not start:
+        return "the file is empty"
+    content, unsupported = content_type(start), unsupported_format(start)
+    if unsupported is not None:
+        return conversion_advice(unsupported, "WAV or FLAC")
+    if is_of_type(content, "audio"):
+        return None
+    held = "text" if content == "text/plain" else "an image" if is_of_type(content, "image") else None
+    return f"not a sound: it holds {held}" if held else "not a sound: its first bytes are of no known format"
 
 
 KINDS: dict[str, MediaKind] = {
