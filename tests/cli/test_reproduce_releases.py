@@ -59,7 +59,7 @@ def test_nuswide10k_from_the_official_files_to_the_page(diptych, tmp_path, nuswi
     assert found["lgcfl"]["plain"]["average"]["map"] > found["chance"]["plain"]["average"]["map"] + 0.3
     assert "120 train items for 8,000" in content["inputs"]["words"]
     again = diptych("reproduce", "nuswide10k", *options)
-    assert again.err.count("kept from before") == 7 and "7 of them done before" in again.err.splitlines()[0]
+    assert again.err.count("kept from before") == 7 and "7 of them already done" in again.err.splitlines()[0]
 
 
 @pytest.fixture

@@ -53,10 +53,10 @@ def test_every_description_is_compared_and_kept_in_a_folder_of_its_own(done, tmp
 def test_the_page_shows_them_side_by_side_and_then_each(done, tmp_path):
     page = (tmp_path / "out" / "reproduction.md").read_text()
     assert page == render_page(done)
-    assert re.findall(r"^# .*", page, re.MULTILINE) == ["# RSICD: the comparison of CDMLMR, run again"]
+    assert re.findall(r"^# .*", page, re.MULTILINE) == ["# RSICD: the CDMLMR paper reproduced"]
     sections = re.findall(r"^## (.*)", page, re.MULTILINE)
     title = "MAP over all results, average of both directions, plain cosine, transductive"
-    assert sections == ["What was found", title, "How it was run"]
+    assert sections == ["Findings", title, "How to reproduce"]
     for claim in next(iter(done["parts"].values()))["claims"]:
         assert f"| {claim['claim']} |" in page
     assert "](reproduction-appendix.md)" in page

@@ -107,8 +107,8 @@ def test_the_page_says_how_it_was_made_and_nothing_of_this_machine(done, counts_
     assert counts_dataset.fingerprint in page
     assert "Seeds 0, 1. Fitting took 0.00 hours" in page
     assert f"numpy {np.__version__}" in page
-    assert f"A random ranking has MAP {content['chance']['map']:.3f}" in page
-    assert "absolute figures are not comparable" in page
+    assert f"Chance level: MAP {content['chance']['map']:.3f}" in page
+    assert "not absolute figures" in page
     assert "<b>" not in page
     for path in (out, counts_dataset.path):
         assert str(path) not in page
@@ -162,7 +162,7 @@ def test_a_path_in_a_failure_is_not_shown(counts_dataset, tmp_path, monkeypatch)
     content = reproduce_study("wikipedia", tmp_path, data=counts_dataset.path, seeds=(0,), methods=("steady",))
     assert content["protocols"]["inductive"]["missing"] == {"steady": "failed: FOLDER is odd, see REPORT/inductive."}
     assert content["protocols"]["inductive"]["ranking"]["plain"] == []
-    assert "no neighbours" in (tmp_path / "reproduction-appendix.md").read_text()
+    assert "nothing to compare" in (tmp_path / "reproduction-appendix.md").read_text()
 
 
 def test_progress_is_announced_once_for_both_protocols(counts_dataset, tmp_path):
@@ -244,10 +244,10 @@ def test_the_line_up_s_real_methods_exist_or_are_reported(done):
 def test_the_page_opens_with_what_was_found(done):
     out, content = done
     page = (out / "reproduction.md").read_text()
-    opening = page.split("## What was found")[1].split("The claims")[0]
+    opening = page.split("## Findings")[1].split("The claims")[0]
     methods = content["protocols"]["transductive"]["methods"]
     scores = {name: each["plain"]["average"]["map"] for name, each in methods.items()}
     best = max(scores, key=scores.__getitem__)
-    assert f"Of {len(scores)} methods `{best}` has the highest average MAP, {scores[best]:.3f}" in opening
-    assert "claims under the transductive protocol" in opening
+    assert f"`{best}` is the best of {len(scores)} methods with {scores[best]:.3f}" in opening
+    assert "(transductive protocol)" in opening
     assert len(page.split()) < 2_000  # the failures of the fake methods are long

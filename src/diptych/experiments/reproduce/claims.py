@@ -1,4 +1,4 @@
-"""What the paper claims, put so that a rule can judge it, and the evidence that a rule needs."""
+"""The claims of the paper in a form that rules can judge, and the evidence that the rules need."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class ChanceClaim:
 
 @dataclass(frozen=True)
 class FiguresClaim:
-    """Every published figure comes out again, within a tolerance for each method.
+    """Every published figure is reproduced, within a tolerance for each method.
 
     Attributes:
         key: a short name.
@@ -78,7 +78,7 @@ class FiguresClaim:
     columns: tuple[str, str, str]
 
     def tolerance(self, method: str) -> float:
-        """How far a method's figure may be off: what is trained by chance may be off further."""
+        """How far a method's figure may be off; larger for networks, whose training is random."""
         return DEEP_TOLERANCE if row_of(method).deep else FORMULA_TOLERANCE
 
 
@@ -98,15 +98,15 @@ def above(higher: Sequence[str], lower: Sequence[str]) -> tuple[Step, ...]:
 _RIVALS = (*WITHOUT_LABELS, "jrl", "cmdn")
 
 ORDERS: Final = (
-    OrderClaim("best", "CDMLMR is the best of all methods", above(["cdmlmr"], _RIVALS)),
+    OrderClaim("best", "CDMLMR is the best method", above(["cdmlmr"], _RIVALS)),
     OrderClaim(
         "best-at-50",
-        "CDMLMR is the best of all methods by MAP over the first 50",
+        "CDMLMR is the best method by MAP over the first 50",
         above(["cdmlmr"], _RIVALS),
         measure="map@50",
     ),
     OrderClaim("above-cmdn", "CDMLMR is above CMDN, the best earlier method", falling("cdmlmr", "cmdn")),
-    OrderClaim("top-three", "The first three are CDMLMR, CMDN, JRL, in this order", falling("cdmlmr", "cmdn", "jrl")),
+    OrderClaim("top-three", "The best three are CDMLMR, CMDN and JRL, in this order", falling("cdmlmr", "cmdn", "jrl")),
     OrderClaim(
         "deep-above-linear",
         "The supervised deep methods, CDMLMR and CMDN, are above every linear and kernel method",
@@ -114,17 +114,17 @@ ORDERS: Final = (
     ),
     OrderClaim(
         "deep-alone-is-not-enough",
-        "Bimodal AE and Multimodal DBN stay below KCCA with an RBF kernel",
+        "Bimodal AE and Multimodal DBN are below KCCA with an RBF kernel",
         above(["kcca-rbf"], ["bimodal-ae", "multimodal-dbn"]),
     ),
     OrderClaim(
         "labels-help",
-        "Every method that uses labels is above every one that does not",
+        "Every method that uses labels is above every method that does not",
         above(WITH_LABELS, WITHOUT_LABELS),
     ),
     OrderClaim(
         "corr-ae",
-        "Corr-AE is the best method that uses no labels",
+        "Corr-AE is the best method without labels",
         above(["corr-full-ae"], WITHOUT_LABELS),
     ),
     OrderClaim("kernel", "KCCA is better with an RBF than with a polynomial kernel", falling("kcca-rbf", "kcca-poly")),
@@ -140,14 +140,14 @@ ORDERS: Final = (
     ),
     OrderClaim(
         "both-losses",
-        "Ablation: both losses together are better than either alone",
+        "Ablation: both losses together are better than each alone",
         above(["cdmlmr"], ["cdmlmr-semi", "cdmlmr-quad"]),
     ),
 )
 
 OUR_QUESTION: Final = OrderClaim(
     "beyond",
-    "Not claimed, but asked here: CDMLMR is above a tuned CCA and above the methods the paper leaves out",
+    "Our question: CDMLMR is above a tuned CCA and the methods that the paper omits",
     above(["cdmlmr"], LEFT_OUT),
 )
 
@@ -162,7 +162,7 @@ def under(method: str, protocol: str) -> str:
 ACROSS: Final = tuple(
     OrderClaim(
         f"pool-helps-{method}",
-        f"{row_of(method).title} is better when training also sees unlabelled items (transductive against inductive)",
+        f"{row_of(method).title} is better if training also sees unlabelled items (transductive against inductive)",
         ((under(method, "transductive"), under(method, "inductive")),),
     )
     for method in POOLED
@@ -176,10 +176,10 @@ def claims_of(study: Study) -> tuple[Claim, ...]:
         return (*ORDERS, OUR_QUESTION)
     return (
         *ORDERS,
-        ChanceClaim("cca-at-chance", "CCA is at the level of a random ranking", "cca-paper"),
+        ChanceClaim("cca-at-chance", "CCA is at chance level", "cca-paper"),
         FiguresClaim(
             "figures",
-            f"The published figures come out again, within {FORMULA_TOLERANCE} for methods given by a formula and "
+            f"The published figures are reproduced within {FORMULA_TOLERANCE} for closed-form methods and "
             f"{DEEP_TOLERANCE} for networks",
             study.published,
             study.columns,

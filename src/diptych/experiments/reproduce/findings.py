@@ -1,4 +1,4 @@
-"""Put together what a reproduction found: `reproduction.json`, and the page made from it."""
+"""The findings of a reproduction: `reproduction.json`, and the page made from it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def assemble(findings: Findings) -> dict[str, Any]:
 
 
 def join_parts(study: Study, command: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What was found for each description of the items, under one title."""
+    """Findings for each description of the items, under one title."""
     return {
         "study": study.name,
         "title": study.title,
@@ -196,30 +196,31 @@ APPENDIX = "reproduction-appendix.md"
 
 
 def render_page(content: Mapping[str, Any]) -> str:
-    """Write the page from the content of `reproduction.json`: what was found, and how; the appendix has the rest."""
+    """Write the page from the content of `reproduction.json`: findings and settings; the appendix has the rest."""
     parts, several = parts_of(content), "parts" in content
-    lines = [*_title(content), "", "## What was found", ""]
+    about = f"This page reruns the comparison of the CDMLMR paper on {content['title']} and says which claims hold."
+    lines = [*_title(content, "", about), "", "## Findings", ""]
     found = [finding(part) for part in parts]
     if several:
         lines += [f"- {part['title']}: {words}" for part, words in zip(parts, found, strict=True)]
     else:
         lines += [found[0][0].upper() + found[0][1:]]
     lines += ["", content["caveat"]] if several else []
-    lines += ["", "The claims, by plain cosine:", "", *claims_table(parts), "", *averages_lines(parts)]
-    lines += ["", "## How it was run", "", *_console(content)]
+    lines += ["", "The claims, with plain cosine:", "", *claims_table(parts), "", *averages_lines(parts)]
+    lines += ["", "## How to reproduce", "", *_console(content)]
     for part in parts:
         lines += ["", *([f"**{part['title']}.**", ""] if several else []), *_setting(part, several)]
     lines += [
         "",
-        f"[Every table]({APPENDIX}): both protocols, both directions, the first 50 results, z-scored embeddings,",
+        f"[All tables]({APPENDIX}): both protocols and directions, the first 50 results, z-scored embeddings,",
     ]
-    lines += ["neighbours in the ranking, what decided each claim, and versions."]
+    lines += ["adjacent methods in the ranking, the decisive comparisons, and versions."]
     return "\n".join(lines) + "\n"
 
 
 def render_appendix(content: Mapping[str, Any]) -> str:
     """Write every table of a reproduction."""
-    lines = [*_title(content, ", every table"), "", "[What was found](reproduction.md)"]
+    lines = _title(content, ", all tables", "This appendix has every table of [the reproduction](reproduction.md).")
     if "parts" not in content:
         return "\n".join([*lines, "", *_part_lines(content)]) + "\n"
     lines += ["", *side_by_side_lines(content)]
@@ -228,9 +229,9 @@ def render_appendix(content: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _title(content: Mapping[str, Any], more: str = "") -> list[str]:
-    title = f"# {content['title']}: the comparison of CDMLMR, run again{more}"
-    return [title, "", f"The paper: {content['paper']}"]
+def _title(content: Mapping[str, Any], more: str, about: str) -> list[str]:
+    title = f"# {content['title']}: the CDMLMR paper reproduced{more}"
+    return [title, "", about, "", f"Paper: {content['paper']}"]
 
 
 def _part_lines(content: Mapping[str, Any]) -> list[str]:
@@ -268,8 +269,8 @@ def _setting(content: Mapping[str, Any], several: bool) -> list[str]:
         "",
         f"Dataset `{dataset['fingerprint']}`: {splits} items, {len(dataset['classes'])} classes"
         + (f"; {escape(dataset['source'])}." if dataset["source"] else "."),
-        f"Seeds {', '.join(map(str, content['seeds']))}. Fitting took {hours:.2f} hours, each run counted as from a "
-        f"cold start. A random ranking has MAP {chance['map']:.3f} and MAP@50 {chance['map@50']:.3f}.",
+        f"Seeds {', '.join(map(str, content['seeds']))}. Fitting took {hours:.2f} hours, counting every run as if from "
+        f"a cold cache. Chance level: MAP {chance['map']:.3f}, MAP@50 {chance['map@50']:.3f}.",
         "",
         *table(["input", "the paper", "here"], rows, numbers=()),
     ]
@@ -280,7 +281,7 @@ def _setting(content: Mapping[str, Any], several: bool) -> list[str]:
 def _words(content: Mapping[str, Any], protocol: str) -> str:
     found = content["protocols"][protocol]
     shared = any(each["shared_with_inductive"] for each in found["methods"].values())
-    return escape(found["words"]) + ("; methods that read no such pool share their inductive run" if shared else "")
+    return escape(found["words"]) + ("; methods that do not read this pool share their inductive run" if shared else "")
 
 
 def _missing(content: Mapping[str, Any], protocol: str) -> list[str]:

@@ -15,28 +15,29 @@ VARIANT_TITLES = {"plain": "plain cosine", "z-scored": "z-scored embeddings"}
 
 
 def finding(content: Mapping[str, Any]) -> str:
-    """The claims that held, the best method, and where the paper's own stands."""
+    """The number of reproduced claims, the best method, and the rank of the paper's own."""
     counts = verdict_counts(content)
-    protocol, found = next(iter(content["protocols"].items()))
+    found = next(iter(content["protocols"].values()))
     scores = {name: each["plain"]["average"]["map"] for name, each in found["methods"].items() if name != "chance"}
     order = sorted(scores, key=lambda name: -scores[name])
     words = f"{counts}."
     if order:
-        words += f" Of {len(order)} methods `{escape(order[0])}` has the highest average MAP, {scores[order[0]]:.3f}"
+        words += f" By average MAP with plain cosine, `{escape(order[0])}` is the best of {len(order)} methods "
+        words += f"with {scores[order[0]]:.3f}"
         if "cdmlmr" in order[1:]:
-            words += f"; `cdmlmr` is number {order.index('cdmlmr') + 1} with {scores['cdmlmr']:.3f}"
-        words += f" (plain cosine, {protocol})."
+            words += f"; `cdmlmr` has rank {order.index('cdmlmr') + 1} with {scores['cdmlmr']:.3f}"
+        words += "."
     return words
 
 
 def verdict_counts(content: Mapping[str, Any]) -> str:
-    """How many claims held, under the paper's own protocol and plain cosine."""
+    """How many claims are reproduced under the paper's own protocol with plain cosine."""
     protocol = next(iter(content["protocols"]))
     claims = [claim["verdicts"] for claim in content["claims"] if claim["of_paper"]]
     verdicts = [each.get(protocol) or next(iter(each.values())) for each in claims]
     counts = Counter(verdict["plain"]["outcome"] for verdict in verdicts)
-    shown = ", ".join(f"{counts[name]} {name}" for name in ("reproduced", "not reproduced", "cannot be tested"))
-    return f"of {len(verdicts)} claims under the {protocol} protocol: {shown}"
+    shown = f"{counts['reproduced']} are reproduced, {counts['not reproduced']} are not"
+    return f"of {len(verdicts)} claims, {shown} and {counts['cannot be tested']} cannot be tested ({protocol} protocol)"
 
 
 def comparable(content: Mapping[str, Any]) -> str:
@@ -44,7 +45,7 @@ def comparable(content: Mapping[str, Any]) -> str:
     if content["inputs"]["same_as_paper"]:
         return "The inputs are the paper's, so absolute figures can be compared."
     words = escape(content["inputs"]["words"])
-    return f"**The inputs are not the paper's ({words}): absolute figures are not comparable, only orders are.**"
+    return f"**The inputs are not the paper's ({words}): compare only the order of methods, not absolute figures.**"
 
 
 def environment_lines(content: Mapping[str, Any]) -> list[str]:
@@ -92,11 +93,11 @@ def ranking_lines(content: Mapping[str, Any], protocol: str, variant: str) -> li
                 show_p(step["p_holm"]),
             ]
         )
-    heads = ["place", "method", "the next", "difference (95 %)", "p", "p, Holm"]
-    title = f"### Neighbours in the ranking, {VARIANT_TITLES[variant]}, {protocol}"
-    why = "Paired sign-flip tests over the items, two-sided, corrected for the number of neighbours (Holm)."
+    heads = ["place", "method", "next method", "difference (95 %)", "p", "p, Holm"]
+    title = f"### Adjacent methods in the ranking, {VARIANT_TITLES[variant]}, {protocol}"
+    why = "Two-sided paired sign-flip tests over the items, corrected for the number of comparisons (Holm)."
     if not rows:
-        return [title, "", "Fewer than two methods finished, so there are no neighbours."]
+        return [title, "", "Fewer than two methods finished, so there is nothing to compare."]
     return [title, "", why, "", *table(heads, rows, numbers=["place", "difference (95 %)"])]
 
 
@@ -122,7 +123,7 @@ def _score(scores: Mapping[str, Any], measure: str) -> str:
 def _chance_row(content: Mapping[str, Any], measure: str, columns: list[str]) -> list[str]:
     chance = content["chance"]
     levels = [chance if column == "average" else chance[column] for column in columns]
-    return ["random ranking, exact", *(f"{level[measure]:.3f}" for level in levels), "", "", "nothing", ""]
+    return ["random ranking (exact)", *(f"{level[measure]:.3f}" for level in levels), "", "", "nothing", ""]
 
 
 _HEADING = re.compile(r"^(#+ )", re.MULTILINE)
@@ -144,7 +145,7 @@ def averages_lines(parts: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def claims_table(parts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What becomes of each claim by plain cosine, one column for each description and protocol."""
+    """The verdict on each claim with plain cosine, one column for each description and protocol."""
     lead = [f"{part['title']}, " if len(parts) > 1 else "" for part in parts]
     heads = [f"{title}{name}" for title, part in zip(lead, parts, strict=True) for name in part["protocols"]]
     rows = []
@@ -182,7 +183,7 @@ def _score_lines(parts: Sequence[Mapping[str, Any]], protocol: str, variant: str
                 f"{triple[2]:.3f}" if triple else "–",
             ]
         )
-    rows.append(["random ranking, exact", *(f"{part['chance']['map']:.3f}" for part in parts), ""])
+    rows.append(["random ranking (exact)", *(f"{part['chance']['map']:.3f}" for part in parts), ""])
     return [
         f"### MAP over all results, average of both directions, {VARIANT_TITLES[variant]}, {protocol}",
         "",
@@ -197,7 +198,7 @@ def _cell(scores: Mapping[str, Any]) -> str:
 
 
 def claim_lines(content: Mapping[str, Any]) -> list[str]:
-    """The rules, the verdicts on plain cosine with what decided them, and the verdicts on z-scored embeddings."""
+    """The rules, the verdicts with plain cosine and their decisive comparisons, and those on z-scored embeddings."""
     return [
         "## Verdicts",
         "",
@@ -205,14 +206,14 @@ def claim_lines(content: Mapping[str, Any]) -> list[str]:
         "",
         *_verdicts(content, "plain"),
         "",
-        "### What decided",
+        "### Decisive comparisons",
         "",
         *_details(content),
         "",
         "### The same rules on z-scored embeddings",
         "",
-        "Each modality's test embeddings are z-scored before the cosine, as the authors' released evaluation scripts "
-        "do and the paper does not mention.",
+        "The test embeddings of each modality are z-scored before the cosine. The authors' released evaluation scripts "
+        "do this, but the paper does not mention it.",
         "",
         *_verdicts(content, "z-scored"),
     ]
@@ -228,7 +229,7 @@ def _verdicts(content: Mapping[str, Any], variant: str) -> list[str]:
 
 
 def words_of(claim: Mapping[str, Any], protocol: str, variant: str) -> str:
-    """What became of a claim; one that compares the protocols has one verdict for both."""
+    """The verdict on a claim; a claim that compares the protocols has one verdict for both."""
     verdicts = claim["verdicts"]
     found = verdicts[protocol] if protocol in verdicts else next(iter(verdicts.values()))
     words = escape(found[variant]["words"])

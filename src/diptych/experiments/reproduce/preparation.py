@@ -288,9 +288,9 @@ def describe_plan(title: str, runs: Sequence[Run], seconds: Sequence[float], imp
     named = ", ".join(f"{name} {show_seconds(by_method[name])}" for name in longest if by_method[name] >= 1)
     parts = [f"plan of {title}: {len(runs)} runs of {len(by_method)} methods"]
     if kept:
-        parts.append(f"{kept} of them done before")
+        parts.append(f"{kept} of them already done")
     if importing_s >= 1:
-        parts.append(f"reading the files first, about {show_seconds(importing_s)}")
+        parts.append(f"first reading the files, about {show_seconds(importing_s)}")
     total = f"about {show_seconds(importing_s + sum(seconds))} on two cores"
     parts.append(f"{total} ({named})" if named else total)
-    return "; ".join(parts) + "; stop it at any time, the same command goes on"
+    return "; ".join(parts) + "; you can stop at any time and continue with the same command"

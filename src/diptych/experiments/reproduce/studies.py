@@ -231,8 +231,8 @@ STUDIES: Final[dict[str, Study]] = {
         "Sensing 56(4), 2018)",
         published=NUSWIDE10K,
         published_on="NUS-WIDE-10k",
-        caveat="RSICD has NUS-WIDE-10k's size and here its kind of features, but 30 classes of aerial images with "
-        "five sentences each: the published figures are shown for their order alone.",
+        caveat="RSICD is as large as NUS-WIDE-10k and has similar features here, but 30 classes of aerial images with "
+        "five sentences each. The published figures are shown only for their order.",
         parts=(
             Part("hand-crafted", "Hand-crafted features", {"image_features": "nuswide", "text_features": "bow:1000"}),
             Part(

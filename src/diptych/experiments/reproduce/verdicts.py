@@ -76,17 +76,17 @@ def rank(scores: Mapping[str, Floats]) -> list[StepTest]:
 Outcome = Literal["reproduced", "not reproduced", "cannot be tested"]
 
 RULES: Final = (
-    "A claim about an order is **reproduced** when every step of it holds: the mean over all items of the average of "
-    "both directions is higher, and the paired sign-flip test over the items has p below "
+    "A claim about an order is **reproduced** if every step of it holds: the mean over all items (average of both "
+    "directions) is higher, and the paired sign-flip test over the items has p below "
     f"{ALPHA} after Holm's correction for all distinct steps that the claims test under the same protocol.",
-    "It is **not reproduced (ordered as claimed, not significant)** when every mean is in the claimed order but some "
-    "step is not supported by its test, and **not reproduced** when some mean is not in the claimed order.",
-    "It **cannot be tested** when a method it speaks of failed under any seed or was not run.",
-    f"A claim that a method is at chance is reproduced when its average MAP is within {CHANCE_TOLERANCE} of the exact "
-    "level of a random ranking, and that figures come out again when all of them are within their tolerance; both "
-    "**cannot be tested on these features** when the inputs are not the paper's.",
-    "Scores are averaged over seeds item by item before a test, so that tests and intervals speak of the choice of "
-    "items; the spread over seeds stands beside them.",
+    "It is **not reproduced (ordered as claimed, not significant)** if every mean is in the claimed order but the test "
+    "does not support some step, and **not reproduced** if some mean is not in the claimed order.",
+    "It **cannot be tested** if one of its methods failed for any seed or was not run.",
+    f"A claim that a method is at chance level is reproduced if its average MAP is within {CHANCE_TOLERANCE} of the "
+    "exact level; a claim about figures, if all of them are within their tolerance. Both **cannot be tested on these "
+    "features** if the inputs are not the paper's.",
+    "Scores are averaged over seeds for each item before a test, so tests and intervals describe the choice of items. "
+    "The spread over seeds is given separately.",
 )
 
 
@@ -145,7 +145,7 @@ def _judge_chance(claim: ChanceClaim, evidence: Evidence) -> Verdict:
     if absent:
         return _untestable(absent)
     mean, level = float(evidence.items["map"][claim.method].mean()), evidence.chance["map"]
-    detail = f"{claim.method} has MAP {mean:.3f}, a random ranking {level:.3f}"
+    detail = f"{claim.method} has MAP {mean:.3f}, chance {level:.3f}"
     if evidence.inputs_differ:
         return _other_features(f"{detail}; inputs: {evidence.inputs_differ}")
     if abs(mean - level) <= claim.tolerance:
