@@ -163,6 +163,70 @@ def test_a_request_that_is_two_or_too_many_headers_closes_the_connection(served,
         assert heard.startswith(b"HTTP/1.1 " + status) and heard.count(b"HTTP/1.1") == 1
 
 
+CHUNKED = BODY.replace(b"Content-Length: 100", b"Transfer-Encoding: chunked")
+QUERY = b'{"parts": [{"kind": "text", "text": "red"}]}'
+
+
+def in_chunks(data: bytes, size: int) -> bytes:
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def status_of(opened: socket.socket, data: bytes) -> bytes:
+    """The first line of the answer to what is sent, "" where the connection is closed without one."""
+    with suppress(ConnectionError):
+        opened.sendall(data)
+    try:
+        return opened.recv(4096).partition(b"\r\n")[0]
+    except ConnectionError:
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("data", "statuses"),
+    [
+        (CHUNKED + in_chunks(QUERY + b" " * 400_000, 1), (b"HTTP/1.1 400 Bad Request", b"")),
+        (CHUNKED + b"1;a=" + b"b" * 60_000 + b"\r\n{\r\n", (b"HTTP/1.1 400 Bad Request", b"")),
+        (
+            CHUNKED.replace(b"/v1/search", b"/healthz") + in_chunks(b" " * 100_000, 1),
+            (b"HTTP/1.1 405 Method Not Allowed", b"HTTP/1.1 400 Bad Request", b""),
+        ),
+        (CHUNKED + in_chunks(QUERY, 1), (b"HTTP/1.1 200 OK",)),
+        (CHUNKED + in_chunks(QUERY + b" " * 400_000, 20), (b"HTTP/1.1 200 OK",)),
+        (CHUNKED + in_chunks(QUERY + b" " * 400_000, 100_000), (b"HTTP/1.1 200 OK",)),
+    ],
+    ids=["bytes", "extensions", "after the answer", "short", "lines", "blocks"],
+)
+def test_chunks_have_to_hold_more_content_than_lengths(served, connected, data, statuses) -> None:
+    with served() as address:
+        opened = connected(address)
+        assert status_of(opened, data) in statuses
+        if statuses[0] != b"HTTP/1.1 200 OK":
+            assert is_closed_within(opened, 5)
+        assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.3], ids=["at once", "after the answer"])
+@pytest.mark.parametrize("method", [b"POST /healthz", b"PUT /v1/items/x", b"POST /v1/search"])
+def test_what_clients_send_makes_no_log_longer(served, connected, caplog, method, pause) -> None:
+    with served(write_key="w") as address:
+        opened = connected(address, CHUNKED.replace(b"POST /v1/search", method))
+        time.sleep(pause)
+        with suppress(ConnectionError):
+            opened.sendall(b"no length\r\n")
+        assert is_closed_within(opened, 5)
+        assert httpx.get(f"{address}/healthz").status_code == 200
+    assert not caplog.records, caplog.text
+
+
+def test_a_body_that_nobody_reads_is_taken_in_when_its_length_was_stated(served, connected) -> None:
+    head = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n"
+    with served() as address:
+        opened = connected(address)
+        assert status_of(opened, head + bytes(3_000_000)) == b"HTTP/1.1 405 Method Not Allowed"
+        assert status_of(opened, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") == b"HTTP/1.1 200 OK"
+
+
 @pytest.mark.parametrize(("trusted", "statuses"), [(None, {429}), ("127.0.0.1", {401})])
 def test_rotating_forwarded_addresses_escape_only_where_the_proxy_is_trusted(served, trusted, statuses) -> None:
     with served(read_key="r", trust_proxy=trusted) as address, httpx.Client() as client:

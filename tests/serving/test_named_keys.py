@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import time
+from urllib.parse import quote
 
 import pytest
 
@@ -192,6 +193,27 @@ def test_nothing_is_changed_that_cannot_be_written_down(serve, searcher, tmp_pat
     client = serve(bearer("w"), write_key="w", audit_log=str(tmp_path / "audit"))
     assert code(client("PUT", "/v1/items/a", json={"text": "blue"})) == (503, "no_audit")
     assert searcher.get("a") is None
+
+
+def test_a_line_that_is_cut_off_by_a_full_disk_is_no_line(serve, searcher, tmp_path, monkeypatch) -> None:
+    log, write = tmp_path / "audit.jsonl", os.write
+    client = serve(bearer("w"), write_key="w", audit_log=str(log))
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:40] if b"replace" in data else data))
+    assert code(client("PUT", "/v1/items/a", json={"text": "blue"})) == (503, "no_audit")
+    assert searcher.get("a") is None
+    monkeypatch.setattr(os, "write", write)
+    assert client("PUT", "/v1/items/b", json={"text": "blue"}).status_code == 200
+    torn, whole = log.read_text().splitlines()
+    assert len(torn) == 40 and json.loads(whole)["ids"] == ["b"]
+
+
+def test_no_id_ends_a_line_or_steers_a_terminal(serve, tmp_path) -> None:
+    log = tmp_path / "audit.jsonl"
+    client = serve(bearer("w"), write_key="w", audit_log=str(log))
+    hostile = 'a\u2028{"key": "ann"}\x85\x1b[2J\x9b2J\u202e'
+    client("DELETE", f"/v1/items/{quote(hostile, safe='')}")
+    assert [one.get("ids") for one in lines(log)] == [[hostile]]
+    assert log.read_text().replace("\n", "").isprintable()
 
 
 def test_snapshots_are_listed_and_one_is_written_at_a_time(serve, searcher, tmp_path) -> None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from starlette.types import Scope
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.server import ServerState
 
@@ -24,6 +25,9 @@ _PLENTY = 65_536
 
 _MOST_UNREAD = 64 * 2**20
 """Bytes of answers that clients have not read yet, all together."""
+
+_PIECE, _MOST_HEAD, _MOST_OVERHEAD, _MOST_PIPELINED = 2**14, 2**17, 2**15, 32
+"""Bytes that are parsed at once, bytes of headers, bytes of chunked bodies that are no content, waiting requests."""
 
 
 class _Clients:
@@ -83,6 +87,7 @@ class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._timeout_s, self._most = _limits(os.environ.get(SETTINGS, "{}"))
         self._headers_timer: asyncio.TimerHandle | None = None
         self._reading_timer: asyncio.TimerHandle | None = None
+        self._head = self._overhead = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """A client has connected."""
@@ -94,13 +99,52 @@ class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def data_received(self, data: bytes) -> None:
         """Part of a request, perhaps not even its headers, has come."""
-        super().data_received(data)
+        for start in range(0, len(data), _PIECE):
+            if not self.transport.is_closing():
+                self._parse(data[start : start + _PIECE])
+        if self.transport.is_closing():
+            return
         if self.cycle is None or self.cycle.response_complete:
             self._wait_for_headers()
             return
         self._stop_waiting()
         if self.cycle.more_body:  # how long a body may take is limited where it is read
             self._all.silent[self] = None
+
+    def _parse(self, piece: bytes) -> None:
+        """Parse a piece of a request; one whose parsing takes far more work than its content is worth is refused.
+
+        A chunk of one byte costs as much as one of many, and holds up everybody while it is parsed.
+        """
+        before = self.cycle
+        held = 0 if before is None else len(before.body)
+        super().data_received(piece)
+        if self.transport.is_closing():
+            return
+        cycle = self.cycle
+        if cycle is not before or (cycle is not None and not cycle.more_body):
+            self._overhead = 0
+        elif cycle is not None:
+            self._overhead = max(0, self._overhead + len(piece) - (len(cycle.body) - held) * 4 // 3)
+        between = cycle is None or (cycle is before and cycle.response_complete and not cycle.more_body)
+        self._head = self._head + len(piece) if between else 0
+        chunks = self._overhead > _MOST_OVERHEAD and _is_chunked(cycle.scope)
+        if chunks or self._head > _MOST_HEAD or len(getattr(self, "pipeline", ())) > _MOST_PIPELINED:
+            self.send_400_response("Send larger chunks, shorter headers, or fewer requests at once.")
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that a request cannot be read, unless its answer has begun, and close the connection.
+
+        Its handler, which may have begun, is told that the client has gone: it cannot send an answer, too.
+        """
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if cycle is not None and cycle.response_started and (cycle.more_body or not cycle.response_complete):
+            self.transport.abort()
+        else:
+            super().send_400_response(msg)
 
     def on_response_complete(self) -> None:
         """An answer has gone out; the connection may be used again."""
@@ -146,6 +190,10 @@ class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self.transport.abort()
         else:
             self._reading_timer = self.loop.call_later(self._timeout_s, self._look_at_reader, unread)
+
+
+def _is_chunked(scope: Scope) -> bool:
+    return any(name == b"transfer-encoding" for name, _ in scope["headers"])
 
 
 @lru_cache(maxsize=1)

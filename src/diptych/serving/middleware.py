@@ -63,9 +63,9 @@ class ErrorMiddleware:
         try:
             await self._app(scope, receive, careful)
         except ClientDisconnect:
-            log.debug("%s %s: the client went away", scope["method"], scope["path"][:200])
+            log.debug("%s %r: the client went away", scope["method"], scope["path"][:200])
         except Exception:
-            log.exception("%s %s failed", scope["method"], scope["path"][:200])
+            log.exception("%s %r failed", scope["method"], scope["path"][:200])
             if started:
                 raise
             failure = Problem(500, "internal", "the server failed at this request; its log says why.")

@@ -1,6 +1,7 @@
 """Who may read, who may write, and how often: keys, and buckets of tokens that fill at a steady rate."""
 
 import asyncio
+import errno
 import hashlib
 import hmac
 import ipaddress
@@ -12,7 +13,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -248,17 +249,27 @@ class AuditLog:
 
     def _append(self, facts: dict[str, Any]) -> None:
         assert self._path is not None
-        line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds")} | facts, ensure_ascii=False)
+        # In ASCII: nothing that somebody called an item can end the line or steer a terminal.
+        line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds")} | facts) + "\n"
         try:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                os.write(descriptor, f"{line}\n".encode("utf-8", "replace"))
+                data = (f"\n{line}" if self._is_torn() else line).encode()
+                if os.write(descriptor, data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:
             log.error("the audit log cannot be written: %s", error)
             raise Problem(503, "no_audit", "the audit log cannot be written, so nothing was changed.") from None
+
+    def _is_torn(self) -> bool:
+        """Whether the last line was not written to its end, since the disk was full."""
+        assert self._path is not None
+        with suppress(OSError), self._path.open("rb") as file:
+            return file.seek(-1, os.SEEK_END) >= 0 and file.read() != b"\n"
+        return False
 
 
 def audit_of(request: Request) -> AuditLog:
