@@ -133,3 +133,86 @@ def test_records_are_read_as_they_are_needed_and_a_broken_quote_costs_one_line()
             yield "1,2\n"
 
     assert next(csv_records(endless(), ",")) == (1, ["1", "2"])
+
+
+def _in_rows(text: str) -> str:
+    return "image,text\n" + "".join(f"{n}.jpg,{text} {n}\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "said"),
+    [
+        ("cp1252", "Größe für Mädchen, très été", "Windows-1252"),
+        ("cp1251", "красный мяч для детей", "Windows-1251"),
+        ("koi8-r", "красный мяч для детей", "KOI8-R"),
+        ("gb18030", "红色的球和蓝色的盒子", "GB 18030"),
+        ("big5", "紅色的球和藍色的盒子", "Big5"),
+        ("cp932", "赤いボールと青い箱です", "Shift-JIS"),
+        ("cp949", "빨간 공과 파란 상자", "EUC-KR"),
+    ],
+)
+def test_tables_of_other_scripts_are_read_in_their_encoding(tmp_path, encoding, text, said) -> None:
+    text = text.replace(",", ";")
+    (tmp_path / "t.csv").write_bytes(_in_rows(text).encode(encoding))
+    table = read_table(tmp_path / "t.csv")
+    assert [row.cells["text"] for row in table.rows] == [f"{text} {n}" for n in range(20)]
+    (problem,) = table.problems
+    assert problem.where == "t.csv, line 2 and 19 more" and f"read as {said};" in problem.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "note"),
+    [
+        ("sep=;\n", []),
+        ("Artikel der Firma X\n2024-01-01\n\n", ["t.csv, line 1: 3 lines before that of the column names; left out"]),
+        ("Artikel;;\n", ["t.csv, line 1: 1 line before that of the column names; left out"]),
+    ],
+)
+def test_what_stands_before_the_names_is_passed_over(tmp_path, before, note) -> None:
+    (tmp_path / "t.csv").write_text(before + "id;image;text\n1;a.jpg;one, two\n2;b.jpg;three\n")
+    table = read_table(tmp_path / "t.csv")
+    assert table.columns == ("id", "image", "text")
+    assert [row.cells["text"] for row in table.rows] == ["one, two", "three"]
+    assert [str(problem) for problem in table.problems] == note
+
+
+def test_one_column_of_texts_has_no_title(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text('text\n"red, green"\nblue\n')
+    assert cells(read_table(tmp_path / "t.csv")) == [{"text": "red, green"}, {"text": "blue"}]
+
+
+def test_a_table_without_names_of_columns_loses_no_row(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("a.jpg,one\nb.jpg,two\n")
+    table = read_table(tmp_path / "t.csv")
+    assert cells(table) == [{"column 1": "a.jpg", "column 2": "one"}, {"column 1": "b.jpg", "column 2": "two"}]
+    assert [str(problem) for problem in table.problems] == ["t.csv, line 1: names a file, so the columns have no names"]
+
+
+def test_empty_rows_and_empty_cells_past_the_end_are_nothing(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("image,text\n,\na.jpg,one,,\n , \n\nb.jpg,two\n")
+    table = read_table(tmp_path / "t.csv")
+    assert cells(table) == [{"image": "a.jpg", "text": "one"}, {"image": "b.jpg", "text": "two"}]
+    assert not table.problems
+
+
+def test_captions_in_the_format_of_coco_join_their_images(tmp_path) -> None:
+    images = [{"id": 7, "file_name": "a.jpg"}, {"id": 8, "file_name": "b.jpg"}]
+    captions = [{"id": 1, "image_id": 7, "caption": "one"}, {"id": 2, "image_id": 7, "caption": "two"}]
+    (tmp_path / "t.json").write_text(json.dumps({"info": {}, "images": images, "annotations": captions}))
+    rows = cells(read_table(tmp_path / "t.json"))
+    assert [(row["file_name"], row["captions"]) for row in rows] == [("a.jpg", ["one", "two"]), ("b.jpg", [])]
+
+
+def test_texts_by_the_names_of_files_are_a_table(tmp_path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps({"a.jpg": "one", "b.jpg": ["two", "three"], "c.jpg": {"title": "x"}}))
+    assert cells(read_table(tmp_path / "t.json")) == [
+        {"file": "a.jpg", "text": "one"},
+        {"file": "b.jpg", "text": ["two", "three"]},
+        {"file": "c.jpg", "title": "x"},
+    ]
+
+
+def test_several_lists_of_objects_are_named(tmp_path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps({"one": [{"a": 1}], "two": [{"b": 2}]}))
+    with pytest.raises(DataError, match=r"several lists of objects \(one, two\)"):
+        read_table(tmp_path / "t.json")

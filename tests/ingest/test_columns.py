@@ -203,3 +203,28 @@ def test_numbers_with_a_decimal_comma_are_numbers() -> None:
     typed, _ = typed_columns(rows, "t.csv")
     assert [row["price"] for row in typed] == [760.77, 1234.5, 12.0]
     assert [row["part"] for row in typed] == ["1,234", "5,678", "7"]  # could be thousands
+
+
+def test_prices_in_one_currency_and_dates_are_comparable() -> None:
+    prices = {
+        "dollar": ["$12.99", "$1,299.00", "$5"],
+        "euro": ["1.299 €", "899 €", "5 €"],
+        "mixed": ["$5", "5 €", "7 €"],
+        "codes": ["SKU 12", "SKU 13", "SKU 14"],
+    }
+    dates = {
+        "datum": ["23.03.2024", "1.4.2023 10:30", "02.12.2022"],
+        "us": ["3/23/2024", "4/1/2023", "12/2/2022"],
+        "british": ["23/3/2024", "1/4/2023", "2/12/2022"],
+        "unclear": ["3/4/2024", "4/1/2023", "12/2/2022"],
+        "impossible": ["31.02.2024", "1.4.2023", "2.12.2022"],
+    }
+    columns = prices | dates
+    rows, notes = typed_columns([{name: cells[n] for name, cells in columns.items()} for n in range(3)], "t.csv")
+    read = {name: [row[name] for row in rows] for name in columns}
+    assert read["dollar"] == [12.99, 1299.0, 5.0] and read["euro"] == [1299.0, 899.0, 5.0]
+    assert read["datum"] == ["2024-03-23", "2023-04-01T10:30", "2022-12-02"]
+    assert read["us"] == read["british"] == ["2024-03-23", "2023-04-01", "2022-12-02"]
+    assert all(read[name] == columns[name] for name in ("mixed", "codes", "unclear", "impossible"))
+    assert [note.where.split("'")[1] for note in notes] == ["dollar", "euro", "datum", "us", "british"]
+    assert "23.03.2024, kept as 2024-03-23" in str(notes[2])

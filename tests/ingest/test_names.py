@@ -14,6 +14,7 @@ from diptych.ingest.names import text_of_name, texts_of_names
         ("UEFA_cup.jpg", "UEFA cup"),
         ("Schöne_Straße.jpg", "Schöne Straße"),
         ("赤い靴.jpg", "赤い靴"),
+        ("赤い3番の靴.jpg", "赤い 番の靴"),
         ("красные-туфли-3.jpg", "красные туфли"),
         ("deep/folder/a_tram.png", "tram"),
         ("IMG_20210101_123456.jpg", None),

@@ -279,7 +279,7 @@ def test_what_cannot_be_used_says_why(tmp_path, name, content, message) -> None:
 
 def test_a_folder_with_a_readme_is_an_error(tmp_path) -> None:
     (tmp_path / "readme.txt").write_text("hello")
-    with pytest.raises(DataError, match=r"holds no image or sound that can be used; it holds 1 files \(1 with .txt\)"):
+    with pytest.raises(DataError, match=r"holds no image or sound that can be used; it holds 1 file \(1 with .txt\)"):
         understand(tmp_path)
 
 
@@ -347,6 +347,10 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_sentence_tells_its_language(name) -> None:
     assert language_of(TEXTS[name]) == name
+
+
+def test_german_titles_are_no_english_ones() -> None:
+    assert languages_of(["Schöner Becher in Rot", "Teller in Blau, ohne Rand", "Kissen in Grün"]) == {"German": 3}
 
 
 def test_names_and_numbers_are_unclear() -> None:

@@ -71,6 +71,15 @@ def items(answer):
     return [hit.item for hit in answer.hits]
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "lexical"])
+@pytest.mark.parametrize("written", ["red-07", " red-07 "])
+def test_the_id_of_an_item_finds_it(searcher, written, mode) -> None:
+    answer = ask(searcher, written, mode=mode)
+    assert items(answer)[0] == "red-07" and not answer.nothing_close
+    assert items(ask(searcher, written, mode=mode, where="label = 'red'"))[0] == "red-07"
+    assert "red-07" not in items(ask(searcher, written, mode=mode, where="label = 'blue'", k=50))
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("written", ["AB-1234/X", "ab1234x", "AB 1234 X"])
 def test_a_part_number_is_found_exactly(searcher, written, mode) -> None:

@@ -2,11 +2,14 @@
 
 import datetime
 import gzip
+import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from io import BytesIO
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from diptych._core.errors import DataError
-from diptych.data.tables import Problem, Row, Table, read_csv, read_json_lines, read_json_table, read_tsv
+from diptych.data.tables import Problem, Row, Table, decode_lines, read_csv, read_tsv
+from diptych.media import is_media_name
 
 _COMPRESSED = ".gz"
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
@@ -96,6 +100,81 @@ def _plain(cell: Any) -> Any:  # noqa: ANN401 - whatever a column holds
     if isinstance(cell, datetime.date | datetime.time):
         return cell.isoformat()
     return str(cell) if isinstance(cell, datetime.timedelta) else cell
+
+
+def read_json_lines(name: str, data: bytes, encoding: str | None = None) -> Table:
+    """Read every line that holds an object; the columns are all keys met."""
+    text = decode_lines(name, data, encoding)
+    values = [(number, _json(line)) for number, line in enumerate(text.lines, start=1) if line.strip()]
+    return _of_objects(name, values, text.problems, "line")
+
+
+def read_json_table(name: str, data: bytes, encoding: str | None = None) -> Table:
+    """Read a list of objects, an object that holds one, the captions of COCO, or texts by the names of files.
+
+    JSON lines under this name are read as such.
+
+    Raises:
+        DataError: when the file holds none of these.
+    """
+    text = decode_lines(name, data, encoding)
+    value = _json("".join(text.lines))
+    if isinstance(value, _Broken):
+        lines = read_json_lines(name, data, encoding)
+        if lines.rows:
+            return lines
+        raise DataError(f"{name} {value.reason}; write a list of objects, or one object a line.")
+    held = value if isinstance(value, dict) else {"": value}
+    lists = {key: of for key, of in held.items() if isinstance(of, list) and any(isinstance(each, dict) for each in of)}
+    if {"images", "annotations"} <= lists.keys():
+        objects: list[Any] = _with_captions(lists["images"], lists["annotations"])
+    elif len(lists) == 1:
+        objects = next(iter(lists.values()))
+    elif not lists and held and all(is_media_name(key) for key in held):
+        objects = [{"file": key} | (of if isinstance(of, dict) else {"text": of}) for key, of in held.items()]
+    else:
+        found = f"several lists of objects ({', '.join(lists)})" if lists else "no list of objects"
+        raise DataError(f"{name} holds {found}; write [{{…}}, {{…}}], one object for each item.")
+    return _of_objects(name, list(enumerate(objects, start=1)), text.problems, "entry")
+
+
+def _with_captions(images: Sequence[Any], annotations: Sequence[Any]) -> list[Any]:
+    """The images of COCO's format, each with the captions that annotations give it."""
+    captions: dict[Any, list[Any]] = {}
+    for each in annotations:
+        if isinstance(each, dict) and isinstance(each.get("caption"), str):
+            captions.setdefault(str(each.get("image_id")), []).append(each["caption"])
+    return [
+        image | {"captions": captions.get(str(image.get("id")), [])} if isinstance(image, dict) else image
+        for image in images
+    ]
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """What is wrong with a text that is no JSON."""
+
+    reason: str
+
+
+def _json(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return _Broken(f"is not valid JSON ({error})")
+
+
+def _of_objects(name: str, values: Sequence[tuple[int, Any]], notes: Sequence[Problem], unit: str) -> Table:
+    problems = list(notes)
+    rows: list[Row] = []
+    for number, value in values:
+        if isinstance(value, dict):
+            rows.append(Row(number, value))
+            continue
+        reason = value.reason if isinstance(value, _Broken) else f"holds a {type(value).__name__}, no object"
+        problems.append(Problem("row", f"{name}, {unit} {number}", reason))
+    columns = dict.fromkeys(chain.from_iterable(row.cells for row in rows))
+    return Table(name, tuple(columns), rows, problems, unit)
 
 
 _READERS: dict[str, Callable[[str, bytes, str | None], Table]] = {

@@ -1,23 +1,38 @@
-"""Tables: rows of named cells, read from CSV, TSV and JSON so that a line that cannot be read costs no other."""
+"""Tables: rows of named cells, read from CSV and TSV so that a line that cannot be read costs no other."""
 
 import codecs
 import csv
 import io
-import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from diptych._core.errors import ConfigError, DataError
+from diptych.media import is_media_name
 
 ProblemKind = Literal["row", "picture", "text", "note"]
 """As reports store it; "picture" is an image."""
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SECOND_GUESS = "cp1252"
+_ENCODINGS = {
+    "cp1251": ("Windows-1251", 0xE0, 0xFF, 0.7),
+    "koi8-r": ("KOI8-R", 0xC0, 0xDF, 0.7),
+    "cp932": ("Shift-JIS", 0x82, 0x83, 0.25),
+    "cp949": ("EUC-KR", 0xB0, 0xC8, 0.9),
+    "big5": ("Big5", 0xA4, 0xC6, 0.7),
+    "gb18030": ("GB 18030", 0xB0, 0xD7, 0.7),
+}
+"""What else a table may be written in: its name, between which first bytes the usual characters of its language lie
+(small Russian letters, kana, Hangul, common Chinese characters), and which share of a text they are at least."""
+_NOT_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+_SAMPLED = 100_000
+_STATED_SEPARATOR = re.compile(r"""["']?sep=(.)["']?""", re.IGNORECASE)
+_LONGEST_TITLE, _RECORDS_LOOKED_AT = 20, 20
 _LONGEST_CELL = 16 * 2**20
 _LONGEST_RECORD = 1000
 """How many lines one quoted record may span before its quote counts as broken."""
@@ -92,7 +107,8 @@ def read_lines(path: Path, encoding: str | None = None) -> TextLines:
 def decode_lines(name: str, data: bytes, encoding: str | None = None) -> TextLines:
     """Decode a file's content line by line, so that one line in another encoding harms no other.
 
-    A byte order mark tells UTF-16. Otherwise a line is UTF-8, or Windows-1252 with a note if it cannot be.
+    A byte order mark tells UTF-16. Otherwise a line is UTF-8, or, with a note, in the encoding that the lines which
+    cannot be are in by their characters, such as GB 18030 or Windows-1251; Windows-1252 where none fits.
 
     Args:
         name: the file's name, for reports.
@@ -102,15 +118,46 @@ def decode_lines(name: str, data: bytes, encoding: str | None = None) -> TextLin
     if encoding is not None or data.startswith(_UTF_16):
         text = _decoded(name, data, encoding or "utf-16")
         return TextLines(list(io.StringIO(text, newline="")), [])
-    lines, problems = [], []
-    for number, raw in enumerate(data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True), start=1):
+    raw = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
+    lines: list[str] = []
+    strange: list[int] = []
+    for number, line in enumerate(raw):
         try:
-            lines.append(raw.decode("utf-8"))
+            lines.append(line.decode("utf-8"))
         except UnicodeDecodeError:
-            lines.append(raw.decode(_SECOND_GUESS, errors="replace"))
-            reason = "is not UTF-8 and was read as Windows-1252; name the encoding with --encoding if that is wrong"
-            problems.append(Problem("note", f"{name}, line {number}", reason))
-    return TextLines(lines, problems)
+            lines.append("")
+            strange.append(number)
+    if not strange:
+        return TextLines(lines, [])
+    guess = guess_encoding(b"".join(raw[number] for number in strange))
+    for number in strange:
+        lines[number] = raw[number].decode(guess, errors="replace")
+    said = _ENCODINGS[guess][0] if guess in _ENCODINGS else "Windows-1252"
+    more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""
+    are = "are" if more else "is"
+    reason = f"{are} not UTF-8, and read as {said}; if that is wrong, save the file as UTF-8 or give its --encoding"
+    return TextLines(lines, [Problem("note", f"{name}, line {strange[0] + 1}{more}", reason)])
+
+
+def guess_encoding(data: bytes) -> str:
+    """The likeliest encoding of lines that are not UTF-8.
+
+    In Latin text, letters with accents stand alone among plain ones or in twos. Where most bytes above 127 stand in
+    longer runs, or some are nothing in Windows-1252, the first encoding fits of which enough characters are usual ones.
+
+    >>> guess_encoding("Größe, très été".encode("cp1252")), guess_encoding("красный мяч".encode("cp1251"))
+    ('cp1252', 'cp1251')
+    """
+    sample = data[:_SAMPLED]
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", sample)]
+    if sum(length for length in runs if length > 2) * 2 <= sum(runs) and not _NOT_IN_CP1252.search(sample):
+        return _SECOND_GUESS
+    for encoding, (_, first, last, least) in _ENCODINGS.items():
+        foreign = re.sub(r"[\x00-\x7f]", "", sample.decode(encoding, errors="replace"))
+        usual = sum(first <= sign.encode(encoding, "replace")[0] <= last for sign in foreign)
+        if foreign and usual >= least * len(foreign):
+            return encoding
+    return _SECOND_GUESS
 
 
 def _decoded(name: str, data: bytes, encoding: str) -> str:
@@ -180,23 +227,63 @@ def read_tsv(name: str, data: bytes, encoding: str | None = None) -> Table:
 def _delimited(name: str, data: bytes, encoding: str | None, separators: str) -> Table:
     text = decode_lines(name, data, encoding)
     problems = list(text.problems)
-    start = next((number for number, line in enumerate(text.lines) if line.strip()), None)
-    if start is None:
+    lines, number = text.lines, 1
+    while lines and not lines[0].strip():
+        lines, number = lines[1:], number + 1
+    if not lines:
         raise DataError(f"{name} is empty; give a table with a line of column names.")
-    records = csv_records(text.lines[start:], max(separators, key=text.lines[start].count), start + 1)
-    _, header = next(records)
+    stated = _STATED_SEPARATOR.fullmatch(lines[0].strip())  # as spreadsheets write it
+    if stated is not None:
+        lines, number, separators = lines[1:], number + 1, stated[1]
+    start, separator = _start(lines, separators)
+    if start:
+        reason = f"{start} line{'s' if start > 1 else ''} before that of the column names; left out"
+        problems.append(Problem("note", f"{name}, line {number}", reason))
+    records = csv_records(lines[start:], separator, number + start)
+    first, header = next(records, (0, []))
     if isinstance(header, str):
         raise DataError(f"{name}: its line of column names {header}; write it again.")
-    columns = _column_names(name, header, problems)
+    if any(is_media_name(cell.strip()) for cell in header):
+        problems.append(Problem("note", f"{name}, line {first}", "names a file, so the columns have no names"))
+        records = csv_records(lines[start:], separator, number + start)
+        columns: tuple[str, ...] = tuple(f"column {each}" for each in range(1, len(header) + 1))
+    else:
+        columns = _column_names(name, header, problems)
     rows: list[Row] = []
     for number, cells in records:
-        if not isinstance(cells, str) and cells and len(cells) != len(columns):
+        if not isinstance(cells, str) and any(cell.strip() for cell in cells):
+            while len(cells) > len(columns) and not cells[-1].strip():
+                cells.pop()
+            if len(cells) == len(columns):
+                rows.append(Row(number, {key: cell.strip() or None for key, cell in zip(columns, cells, strict=True)}))
+                continue
             cells = f"has {len(cells)} cells where there are {len(columns)} columns"
         if isinstance(cells, str):
             problems.append(Problem("row", f"{name}, line {number}", cells))
-        elif cells:
-            rows.append(Row(number, {key: cell.strip() or None for key, cell in zip(columns, cells, strict=True)}))
     return Table(name, columns, rows, problems)
+
+
+def _start(lines: Sequence[str], separators: str) -> tuple[int, str]:
+    """How many lines stand before that of the column names, and what separates cells.
+
+    A title is alone on its line; most records below the names have as many cells as there are names.
+    """
+    usual = max(separators, key=lines[0].count)
+    if _filled(lines, usual)[0][0] > 1:
+        return 0, usual
+    for start in range(1, min(_LONGEST_TITLE, len(lines))):
+        for separator in separators:
+            counts = _filled(lines[start:], separator) if lines[start].strip() else []
+            alike = sum(cells == counts[0][1] for _, cells in counts[1:]) if counts else 0
+            if counts and counts[0][0] > 1 and alike * 2 > len(counts) - 1:
+                return start, separator
+    return 0, usual
+
+
+def _filled(lines: Sequence[str], separator: str) -> list[tuple[int, int]]:
+    """How many cells of the first records are filled, and how many there are; blank lines are passed over."""
+    records = (cells for _, cells in csv_records(lines, separator) if isinstance(cells, list) and any(cells))
+    return [(sum(bool(cell.strip()) for cell in cells), len(cells)) for cells in islice(records, _RECORDS_LOOKED_AT)]
 
 
 def _column_names(name: str, header: list[str], problems: list[Problem]) -> tuple[str, ...]:
@@ -211,57 +298,3 @@ def _column_names(name: str, header: list[str], problems: list[Problem]) -> tupl
             problems.append(Problem("note", f"{name}, column {number}", reason))
         columns.append(column)
     return tuple(columns)
-
-
-def read_json_lines(name: str, data: bytes, encoding: str | None = None) -> Table:
-    """Read every line that holds an object; the columns are all keys met."""
-    text = decode_lines(name, data, encoding)
-    values = [(number, _json(line)) for number, line in enumerate(text.lines, start=1) if line.strip()]
-    return _of_objects(name, values, text.problems, "line")
-
-
-def read_json_table(name: str, data: bytes, encoding: str | None = None) -> Table:
-    """Read a list of objects, or an object that holds one such list; JSON lines under this name are read as such.
-
-    Raises:
-        DataError: when the file holds no list of objects.
-    """
-    text = decode_lines(name, data, encoding)
-    value = _json("".join(text.lines))
-    if isinstance(value, _Broken):
-        lines = read_json_lines(name, data, encoding)
-        if lines.rows:
-            return lines
-        raise DataError(f"{name} {value.reason}; write a list of objects, or one object a line.")
-    held = value.values() if isinstance(value, dict) else [value]
-    lists = [each for each in held if isinstance(each, list) and any(isinstance(entry, dict) for entry in each)]
-    if len(lists) != 1:
-        raise DataError(f"{name} holds no list of objects; write [{{…}}, {{…}}], one object for each item.")
-    return _of_objects(name, list(enumerate(lists[0], start=1)), text.problems, "entry")
-
-
-@dataclass(frozen=True)
-class _Broken:
-    """What is wrong with a text that is no JSON."""
-
-    reason: str
-
-
-def _json(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return _Broken(f"is not valid JSON ({error})")
-
-
-def _of_objects(name: str, values: Sequence[tuple[int, Any]], notes: Sequence[Problem], unit: str) -> Table:
-    problems = list(notes)
-    rows: list[Row] = []
-    for number, value in values:
-        if isinstance(value, dict):
-            rows.append(Row(number, value))
-            continue
-        reason = value.reason if isinstance(value, _Broken) else f"holds a {type(value).__name__}, no object"
-        problems.append(Problem("row", f"{name}, {unit} {number}", reason))
-    columns = dict.fromkeys(chain.from_iterable(row.cells for row in rows))
-    return Table(name, tuple(columns), rows, problems, unit)

@@ -1,4 +1,4 @@
-"""What the cells of a column look like: addresses, names of files, codes, numbers, flags or free text."""
+"""What the cells of a column look like (addresses, names of files, codes, free text), and how to read its values."""
 
 import ast
 import json
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -229,3 +230,60 @@ def _is_structured(cell: Any) -> bool:  # noqa: ANN401
         return True
     text = cell.strip() if isinstance(cell, str) else ""
     return text[:1] == "{" and text[-1:] == "}"
+
+
+_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,14})")
+_DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?")
+_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|0|[1-9]\d*)(?:,\d{1,2})?")
+_PRICE_READERS = (
+    (re.compile(r"[-+]?\d+(?:\.\d{1,2})?"), float),
+    (_COMMA, lambda text: float(text.replace(".", "").replace(",", "."))),
+    (re.compile(r"[-+]?\d{1,3}(?:,\d{3})*(?:\.\d{1,2})?"), lambda text: float(text.replace(",", ""))),
+)
+_CURRENCY = r"([$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|RUB|KRW|CAD|AUD|BRL|SEK|NOK|DKK|PLN|CZK)?"
+_PRICE = re.compile(rf"{_CURRENCY}\s*([-+]?\d[\d.,]*)\s*{_CURRENCY}")
+_DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:[ T](\d{2}:\d{2}(?::\d{2})?))?")
+_TRUTH = {"true": True, "false": False}
+
+Reader = Callable[[str], Any]
+_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = ((_WHOLE, int), (_DECIMAL, float), _PRICE_READERS[1])
+
+
+def reader_of(texts: Sequence[str]) -> tuple[Reader, str | None]:
+    """What reads all texts of a column as numbers, truth values or dates, and what to say of it."""
+    for fits, read in _READERS:
+        if all(fits.fullmatch(text) for text in texts):
+            return read, None
+    if all(text.lower() in _TRUTH for text in texts):
+        return lambda text: _TRUTH[text.lower()], None
+    read_as = _prices(texts) or _dates(texts)
+    return (str, None) if read_as is None else (read_as[0].__getitem__, read_as[1])
+
+
+def _prices(texts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
+    """Prices in one currency as numbers."""
+    found = [_PRICE.fullmatch(text) for text in texts]
+    marks = {(price[1] or price[3]) if price else None for price in found}
+    amounts = [price[2] for price in found if price]
+    for fits, read in _PRICE_READERS:
+        if len(marks) == 1 and None not in marks and all(fits.fullmatch(amount) for amount in amounts):
+            return dict(zip(texts, map(read, amounts), strict=True)), f"prices in {marks.pop()}, kept as numbers"
+    return None
+
+
+def _dates(texts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
+    """Dates that begin with the day or the month as those that begin with the year; None where it cannot be told."""
+    parts = [found.groups() if (found := _DAY_OR_MONTH_FIRST.fullmatch(text)) else None for text in texts]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    by_day = all(sign == "." for _, sign, *_ in known) or any(int(first) > 12 for first, *_ in known)
+    if not by_day and all(int(second) <= 12 for _, _, second, *_ in known):
+        return None
+    try:
+        days = [date(int(y), *map(int, (b, a) if by_day else (a, b))).isoformat() for a, _, b, y, _ in known]
+    except ValueError:
+        return None
+    written = [day if time is None else f"{day}T{time}" for day, (*_, time) in zip(days, known, strict=True)]
+    said = f"dates such as {texts[0]}, kept as {written[0]} so that they can be compared"
+    return dict(zip(texts, written, strict=True)), said

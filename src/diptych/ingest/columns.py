@@ -2,15 +2,14 @@
 
 import json
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.dataset_files import RESERVED_COLUMNS
 from diptych.data.tables import Problem, Table
-from diptych.ingest.column_content import describe_column
+from diptych.ingest.column_content import describe_column, reader_of
 from diptych.ingest.column_guesses import Guess, guess_id, guess_label, guess_media, guess_split, guess_texts
 from diptych.ingest.file_finder import FileFinder
 from diptych.media import KINDS, media_column
@@ -25,10 +24,6 @@ MOST_BYTES = 10_000
 """A longer cell is left out."""
 
 _SET_BY_DIPTYCH = frozenset((*RESERVED_COLUMNS, *map(media_column, KINDS), "has_media", "text", "item", "modality"))
-_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,14})")
-_DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?")
-_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|0|[1-9]\d*)(?:,\d{1,2})?")
-_TRUTH = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -196,8 +191,9 @@ def typed_columns(rows: Sequence[Mapping[str, Any]], origin: str) -> tuple[list[
     """Bring the values of each column to one type: numbers, truth values, texts, or lists of texts.
 
     A column of texts that are all numbers becomes numbers, unless some begin with a zero that means something
-    ("00123"); a comma stands before one or two decimals ("1.234,50"). A column of several types becomes texts. Values
-    of more than `MOST_BYTES` are left out.
+    ("00123"); a comma stands before one or two decimals ("1.234,50"). So do prices in one currency ("$12.99"); dates
+    that begin with the day or the month are written as "2024-03-23", which compares as it should. A column of several
+    types becomes texts. Values of more than `MOST_BYTES` are left out.
 
     Args:
         rows: the other cells of each item, by column.
@@ -218,35 +214,25 @@ def typed_columns(rows: Sequence[Mapping[str, Any]], origin: str) -> tuple[list[
             reason = f"has {len(long):,} values of more than {MOST_BYTES:,} bytes, which are left out"
             problems.append(Problem("note", f"{origin}, column '{name}'", reason))
         if any(value is not None for value in values):
-            columns[name] = _of_one_type(values)
+            columns[name], read_as = _of_one_type(values)
+            if read_as is not None:
+                problems.append(Problem("note", f"{origin}, column '{name}'", read_as))
     return [{name: columns[name][number] for name in columns} for number in range(len(rows))], problems
 
 
-def _of_one_type(values: list[Any]) -> list[Any]:
+def _of_one_type(values: list[Any]) -> tuple[list[Any], str | None]:
+    """The values of a column in one type, and what was made of them where they no longer look as written."""
     there = [value for value in values if value is not None]
     if all(isinstance(value, str) for value in there):
-        return _read(values, there)
+        read, read_as = reader_of(there)
+        return [None if value is None else read(value) for value in values], read_as
     if any(isinstance(value, list) for value in there):
-        return [None if value is None else _as_list(value) for value in values]
+        return [None if value is None else _as_list(value) for value in values], None
     if all(isinstance(value, bool) for value in there) or all(type(value) is int for value in there):
-        return values
+        return values, None
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in there):
-        return [None if value is None else float(value) for value in values]
-    return [None if value is None else _as_text(value) for value in values]
-
-
-def _read(values: list[Any], there: list[str]) -> list[Any]:
-    """Convert texts to numbers or truth values where all of them are."""
-    readers: tuple[tuple[Callable[[str], bool], Callable[[str], Any]], ...] = (
-        (lambda text: _WHOLE.fullmatch(text) is not None, int),
-        (lambda text: _DECIMAL.fullmatch(text) is not None, float),
-        (lambda text: _COMMA.fullmatch(text) is not None, lambda text: float(text.replace(".", "").replace(",", "."))),
-        (lambda text: text.lower() in _TRUTH, lambda text: _TRUTH[text.lower()]),
-    )
-    for fits, read in readers:
-        if all(fits(text) for text in there):
-            return [None if value is None else read(value) for value in values]
-    return values
+        return [None if value is None else float(value) for value in values], None
+    return [None if value is None else _as_text(value) for value in values], None
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell holds

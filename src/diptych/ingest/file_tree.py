@@ -120,7 +120,7 @@ def _what_there_is(names: Sequence[str]) -> str:
         return "it is empty; "
     endings = Counter(PurePosixPath(name.lower()).suffix or "no ending" for name in names)
     listed = ", ".join(f"{count:,} with {ending}" for ending, count in endings.most_common(4))
-    return f"it holds {len(names):,} files ({listed}); "
+    return f"it holds {len(names):,} file{'s' if len(names) > 1 else ''} ({listed}); "
 
 
 def _add_texts(tree: FileTree, source: MediaSource, texts: Sequence[str], encoding: str | None) -> None:
@@ -148,7 +148,7 @@ def _add_texts(tree: FileTree, source: MediaSource, texts: Sequence[str], encodi
         items[item.id] = replace(item, texts=merged, label=label, metadata={**item.metadata, **read.metadata})
         example = example or " ".join(merged)[:60]
     if example:
-        beside_what = f"{len(paired):,} lie beside {tree.plural} of their names"
+        beside_what = f"{len(paired):,} lie beside {tree.plural} of their names" if paired else "there is nothing else"
         tree.uses.append(ColumnUse("text files", "text", beside_what, example))
 
 

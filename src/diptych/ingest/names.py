@@ -209,7 +209,8 @@ def _is_code(chunk: str) -> bool:
     """Whether letters and digits alternate, or letters look like a hash or a random key."""
     pieces = _PIECES.findall(chunk)
     letters = "".join(piece for piece in pieces if not piece[0].isdigit())
-    mixed = len(pieces) > 2 and any(piece[0].isdigit() for piece in pieces) and len(letters) < 3 * len(pieces)
+    said = sum(3 if sign >= "\u2e80" else 1 for sign in letters)  # one Chinese or Japanese sign says as much as three
+    mixed = len(pieces) > 2 and any(piece[0].isdigit() for piece in pieces) and said < 3 * len(pieces)
     hexadecimal = re.fullmatch(r"[0-9a-f]{8,}|[0-9A-F]{8,}|(?=.*\d)(?:[0-9a-f]{4,}|[0-9A-F]{4,})", chunk) is not None
     changes = sum(one.islower() and other.isupper() for one, other in pairwise(chunk))
     return mixed or hexadecimal or (changes > 2 and changes * 4 > len(chunk))

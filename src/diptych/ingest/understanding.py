@@ -219,7 +219,9 @@ _SCRIPTS: Final = (
 
 _SMALL_WORDS: Final = {
     "English": word_set("the and of with for is in this to a on are from your it by that an you at has have"),
-    "German": word_set("der die das und mit für ist ein eine einer von den im auf aus zu nicht auch dem sich bei"),
+    "German": word_set(
+        "der die das und mit für ist ein eine einer von den im auf aus zu nicht auch sich in an am ohne"
+    ),
     "French": word_set("le la les et des avec pour une est dans du un sur au qui par en pas ce cette aux"),
     "Spanish": word_set("el la los las con para una es de en un por del que se al su como más"),
     "Italian": word_set("il la gli con per una di in un del della che al dei nel sono le da"),

@@ -5,15 +5,18 @@ The nearness of a query is the mean of the best text's cosine and that of the be
 about unrelated things reach and what all but a few queries made of the index's own texts reach.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from diptych._core.arrays import Floats
-from diptych.index import EmbedderId, Hits, Index
-from diptych.search.entries import document_of
+from diptych.index import EmbedderId, Hits, Index, parse
+from diptych.index.filters import matches
+from diptych.index.items import Item
+from diptych.media import KINDS
+from diptych.search.entries import document_of, likely_entries
 from diptych.search.probability import sigmoid
 from diptych.search.query import Direction, EvidenceSide
 from diptych.search.spaces import IndexSpaces
@@ -23,6 +26,7 @@ IMAGE, TEXT, WORDS = 0, 1, 2
 EVIDENCE: tuple[EvidenceSide, ...] = ("image", "text", "words")
 _LOOKED_AT = 5
 """Texts in which all words of a query are looked for."""
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,20 @@ class Listed:
             [column[place] for place in kept] for column in (self.ids, self.documents, self.items, self.modalities)
         )
         return Listed(ids, documents, items, modalities, self.scores[kept], self.complete)
+
+    def headed_by(self, item: Item, document_of: Callable[[str, Mapping[str, Any]], str]) -> "Listed":
+        """The list with an item before all others, as if its text held all that was typed."""
+        document = document_of(item.id, item.metadata)
+        rest = self.without(document)
+        return Listed(
+            [item.id, *rest.ids],
+            [document, *rest.documents],
+            [str(item.metadata.get("item") or item.id), *rest.items],
+            [item.modality, *rest.modalities],
+            np.concatenate([[1.0], rest.scores]),
+            self.complete,
+            holds_all=True,
+        )
 
     def rescored(self, scores: Floats) -> "Listed":
         """The same entries in the same order with other scores."""
@@ -135,7 +153,7 @@ class Lister:
         return results
 
     def by_words(self, asked: Sequence[Direction], depth: int, where: str | None = None) -> list[Listed]:
-        """The texts that hold typed words, by BM25 divided by the most it could be."""
+        """The texts that hold typed words, by BM25 divided by the most it could be; first the item called so."""
         placed = [(place, one.words) for place, one in enumerate(asked) if one.words]
         if self.texts is None or not placed:
             return [Listed.nothing()] * len(asked)
@@ -146,8 +164,23 @@ class Lister:
         for (place, typed), one, best in zip(placed, found, most, strict=True):
             first = [str(about.get("text", "")) for about in (one.metadata or ())[:_LOOKED_AT]]
             holds_all = self.texts.hold_all(typed, first).any() if first else False
-            results[place] = replace(self._listed(one, depth, best), holds_all=bool(holds_all))
+            listed = replace(self._listed(one, depth, best), holds_all=bool(holds_all))
+            called = self._called(typed, where)
+            results[place] = listed if called is None else listed.headed_by(called, self.document_of)
         return results
+
+    def _called(self, typed: str, where: str | None) -> Item | None:
+        """The item whose id was typed, such as a part number; ids without a digit are words like others."""
+        name = typed.strip()
+        if self.texts is None or not 0 < len(name) <= _LONGEST_NAME or not any(sign.isdigit() for sign in name):
+            return None
+        modalities = (*KINDS, self.texts.plan.modality)
+        ids = [id for each in dict.fromkeys((name, name.upper())) for id in likely_entries(each, (), modalities)]
+        condition = None if where is None else parse(where)
+        for item in self.index.get(ids):
+            if item is not None and (condition is None or matches(condition, item.id, item.modality, item.metadata)):
+                return item
+        return None
 
     def _listed(self, found: Hits, depth: int, scale: float, *, main: bool = False) -> Listed:
         known = found.metadata or ()
