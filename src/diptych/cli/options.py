@@ -1,7 +1,6 @@
 """Options that several commands share, and how their values are read.
 
-The choices are written out here, so that `diptych COMMAND --help` imports nothing that computes; a test compares them
-with those of the library.
+The choices are written out, so that `--help` imports nothing that computes; a test compares them with the library's.
 """
 
 from __future__ import annotations
