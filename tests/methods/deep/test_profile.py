@@ -74,6 +74,16 @@ def test_more_columns_are_regularised_at_least_as_much(rows, one, other):
     assert wide.members <= narrow.members
 
 
+def test_narrow_features_of_many_rows_are_read_as_they_are():
+    """Each of few columns says what no other does: without one, or blended, rows lose what tells classes apart."""
+    for rows, columns in ((1_000, (20, 20)), (10_000, (WIDE_COLUMNS - 1, 8))):
+        ample, fewer = sizes_for(rows, columns), sizes_for(10 * max(columns), columns)
+        assert (ample.input_dropout, ample.mixup) == (0, 0) and ample.dropout < fewer.dropout
+        assert fewer.input_dropout > 0 and fewer.mixup > 0
+    wide = sizes_for(100 * WIDE_COLUMNS, (WIDE_COLUMNS,))
+    assert wide.input_dropout > 0 and wide.mixup > 0
+
+
 @given(ROWS, COLUMNS)
 def test_the_order_of_modalities_does_not_matter(rows, columns):
     assert sizes_for(rows, columns) == sizes_for(rows, columns[::-1])

@@ -1,6 +1,7 @@
 """The regression inside CDMLMR: solutions against scikit-learn, and a kernel where classes ask for one."""
 
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
 from diptych._core.seeding import generator
+from diptych.methods.deep import regression_member
 from diptych.methods.deep.regression_member import (
     FEWEST_HELD_OUT,
     STRENGTHS,
@@ -88,6 +90,37 @@ def test_easy_classes_get_a_weaker_penalty_than_hard_ones():
     assert strengths[0] < strengths[1]
 
 
+def correlated(count, seed):
+    """Features that are nearly copies of each other: what tells the classes apart is in their small differences."""
+    random = generator(seed, "correlated")
+    common, own = random.normal(size=(count, 1)), random.normal(size=(count, COLUMNS))
+    return (common + 0.05 * own).astype(np.float32), own[:, :CLASSES].argmax(axis=1)
+
+
+def test_a_penalty_is_as_weak_as_correlated_features_ask_for():
+    """As weak as those `sm` tries: the regression inside the network contains that method's solution."""
+    (rows, codes), judges = correlated(600, 0), correlated(200, 1)
+    found, choice = fit(rows, one_hot(codes), judges, 0)
+    assert choice.strength < 1e-3
+    known, middle = found(judges[0].astype(np.float64)), reference(rows, codes, 1e-3).predict_proba(judges[0])
+    own, others = (-np.log(each[np.arange(len(each)), judges[1]]).mean() for each in (known, middle))
+    assert own < 0.8 * others
+
+
+def test_a_penalty_is_as_strong_as_labels_without_meaning_ask_for():
+    (rows, _), (others, _) = data(160), data(200, seed=2)
+    guesses = np.random.default_rng(0)
+    nonsense, judged = (np.r_[np.arange(CLASSES), guesses.integers(CLASSES, size=n - CLASSES)] for n in (160, 200))
+    assert fit(rows, one_hot(nonsense), (others, judged), 0)[1].strength > 0.1
+
+
+def test_weaker_penalties_are_not_tried_once_held_out_rows_lose(monkeypatch):
+    tried, losses = [], [0.9, 0.5, 0.501, 0.4, 0.6]
+    monkeypatch.setattr(regression_member, "_loss", lambda solution, *heard: tried.append(solution) or losses.pop(0))
+    assert fit(*_targets(data(40)), data(FEWEST_HELD_OUT), 0)[1].strength == STRENGTHS[3]
+    assert len(tried) == 5
+
+
 @pytest.mark.parametrize("judges", [None, FEWEST_HELD_OUT - 1])
 def test_where_validation_is_small_a_fifth_of_the_training_rows_judges(judges):
     """The rows of a small validation are not looked at, and the solution is one on all training rows."""
@@ -155,9 +188,8 @@ def test_what_is_kept_of_a_kernel_regression_is_the_regression_on_its_features(m
     found, choice = fit(rows, one_hot(codes), judges, 3, with_kernel=True)
     features = GaussianFeatures.of(rows, choice.sharpness, 3)
     assert found.landmarks.shape == (40, 5)
-    weight, bias = _path(*map(torch.from_numpy, (features(rows), one_hot(codes))), STRENGTHS)[
-        STRENGTHS.index(choice.strength)
-    ]
+    path = _path(*map(torch.from_numpy, (features(rows), one_hot(codes))), STRENGTHS)
+    weight, bias = next(islice(path, STRENGTHS.index(choice.strength), None))
     expected = Posteriors(weight.double().numpy(), bias.double().numpy())(features(judges[0]).astype(np.float64))
     np.testing.assert_allclose(found(judges[0].astype(np.float64)), expected, atol=1e-4)
 

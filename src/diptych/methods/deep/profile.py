@@ -160,6 +160,9 @@ def profile(name: str) -> Profile:
 WIDE_COLUMNS = 256
 """Columns from which on a modality is called wide, and gets wider layers."""
 
+MANY_ROWS_PER_COLUMN = 20
+"""Rows for each column of narrow features from which on no column is dropped and no rows are blended."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -196,14 +199,16 @@ def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
     """The sizes of CDMLMR's network for so many labelled documents, and features of so many columns in each modality.
 
     The rule was made on four data sets and subsets of them from 300 to 7,369 rows; docs/explanation/methods/cdmlmr.md
-    shows the curve. The fewer rows there are beside the columns, the more is dropped, blended and decayed; the fewer
-    rows there are at all, the smaller the batches, so that there are enough steps; members are as many as time allows.
+    shows the curve. The fewer rows there are beside the columns, the more is dropped, blended and decayed; narrow
+    features with many rows are read as they are, because each of few columns says what no other does. The fewer rows
+    there are at all, the smaller the batches, so that there are enough steps; members are as many as time allows.
 
     >>> sizes_for(7_369, (1_280, 1_000)).members, sizes_for(2_173, (128, 10)).members
     (2, 5)
     """
     widest = max(columns)
     scarce, wide = rows < 2 * widest, widest >= WIDE_COLUMNS
+    ample = not wide and rows >= MANY_ROWS_PER_COLUMN * widest
     batch = 256 if rows >= 4_000 else 128 if rows >= 600 else 64
     return Sizes(
         members=2 if wide else 5,
@@ -213,9 +218,9 @@ def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
         count_steps=500,
         batch_size=batch,
         steps=min(2_000, max(240, round(10 * rows / batch))),
-        input_dropout=0.5 if 2 * rows < widest else 0.4 if scarce else 0.2,
-        dropout=0.3,
-        mixup=1.0 if scarce else 0.4,
+        input_dropout=0.5 if 2 * rows < widest else 0.4 if scarce else 0.0 if ample else 0.2,
+        dropout=0.1 if ample else 0.3,
+        mixup=1.0 if scarce else 0.0 if ample else 0.4,
         weight_decay=0.3 if scarce else 0.01,
     )
 

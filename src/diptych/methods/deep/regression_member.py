@@ -1,6 +1,6 @@
 """The regression that CDMLMR carries as a member: logistic, on the features or on a Gaussian kernel of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +13,16 @@ from diptych.methods.deep.towers import Regression
 from diptych.methods.linear.kernels import SHARPNESS, GaussianFeatures
 from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
 
-STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
-"""Penalties from strong to weak: each solution starts from the one before, so that all cost little more than one."""
+STRENGTHS = (1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
+"""Penalties from strong to weak: each solution starts from the one before, so that all cost little more than one.
 
-TRIED_STRENGTHS = (3e-2, 3e-3)
+They reach as far as the data may ask for, because weaker ones are tried only while held-out rows gain (`_best_on`)."""
+
+TRIED_STRENGTHS = (3e-2, 3e-3, 3e-4, 3e-5)
 """The penalties by which kernels are compared."""
+
+WORSE = 1.01
+"""By this factor a held-out loss is clearly above the best so far; weaker penalties would then only be worse."""
 
 FEWEST_HELD_OUT = 100
 """Held-out rows below which the penalty is chosen on a fifth of the training rows instead."""
@@ -67,14 +72,12 @@ def fit_regression_member(
     learning, scoring = _split(rows, targets, held_out, seed)
     sharpness = _best_sharpness(learning, scoring, seed) if with_kernel else None
     kernel = None if sharpness is None else GaussianFeatures.of(learning[0].numpy(), sharpness, seed)
-    trials = _path(_mapped(learning[0], kernel), learning[1], STRENGTHS)
     heard = _mapped(scoring[0], kernel), scoring[1]
-    best = int(np.argmin([_loss(solution, *heard) for solution in trials]))
-    solution = trials[best]
+    best, solution, _ = _best_on(heard, _path(_mapped(learning[0], kernel), learning[1], STRENGTHS))
     if len(learning[0]) < len(rows):
         kernel = None if sharpness is None else GaussianFeatures.of(rows, sharpness, seed)
         everything = _mapped(torch.from_numpy(rows), kernel)
-        solution = _path(everything, torch.from_numpy(targets), STRENGTHS[: best + 1])[-1]
+        *_, solution = _path(everything, torch.from_numpy(targets), STRENGTHS[: best + 1])
     weight, bias = (part.double().numpy() for part in solution)
     fitted = Posteriors(weight, bias) if kernel is None else KernelPosteriors.on(kernel, weight, bias)
     return fitted, RegressionChoice(STRENGTHS[best], sharpness)
@@ -87,7 +90,7 @@ def held_out_loss(rows: Singles, targets: Singles, held_out: HeldOut, seed: int)
     """
     chosen = generator(seed, "features").permutation(len(rows))[:MOST_ROWS]
     learning, scoring = _split(rows[chosen], targets[chosen], held_out, seed)
-    return _loss(_path(*learning, (1e-2,))[0], *scoring)
+    return _loss(next(_path(*learning, (1e-2,))), *scoring)
 
 
 def _best_sharpness(learning: Rows, scoring: Rows, seed: int) -> float | None:
@@ -101,7 +104,7 @@ def _best_sharpness(learning: Rows, scoring: Rows, seed: int) -> float | None:
     for sharpness in (None, *SHARPNESS):
         kernel = None if sharpness is None else GaussianFeatures.of(rows.numpy(), sharpness, seed, landmarks)
         heard = _mapped(few[0], kernel), few[1]
-        losses[sharpness] = min(_loss(each, *heard) for each in _path(_mapped(rows, kernel), targets, TRIED_STRENGTHS))
+        _, _, losses[sharpness] = _best_on(heard, _path(_mapped(rows, kernel), targets, TRIED_STRENGTHS))
     losses[None] *= 1.0 - margin
     return min(losses, key=lambda sharpness: losses[sharpness])
 
@@ -123,11 +126,23 @@ def _split(rows: Singles, targets: Singles, held_out: HeldOut, seed: int) -> tup
     )
 
 
-def _path(rows: torch.Tensor, targets: torch.Tensor, strengths: Sequence[float]) -> list[Solution]:
+def _best_on(held_out: Rows, path: Iterator[Solution]) -> tuple[int, Solution, float]:
+    """The solution under which held-out rows' classes are most probable: its place on the path, itself, the loss."""
+    best: tuple[int, Solution, float] | None = None
+    for place, solution in enumerate(path):
+        loss = _loss(solution, *held_out)
+        if best is not None and loss > WORSE * best[2]:
+            break
+        if best is None or loss < best[2]:
+            best = place, solution, loss
+    assert best is not None
+    return best
+
+
+def _path(rows: torch.Tensor, targets: torch.Tensor, strengths: Sequence[float]) -> Iterator[Solution]:
     """Minimise (1/n) Σ −t log p + (strength / 2) ‖W‖² for each strength, by L-BFGS from the solution before."""
     weight = torch.zeros(rows.shape[1], targets.shape[1], requires_grad=True)
     bias = torch.zeros(targets.shape[1], requires_grad=True)
-    solutions = []
     for strength in strengths:
         optimizer = torch.optim.LBFGS(
             [weight, bias], max_iter=_STEPS, history_size=10, tolerance_grad=1e-5, line_search_fn="strong_wolfe"
@@ -141,8 +156,7 @@ def _path(rows: torch.Tensor, targets: torch.Tensor, strengths: Sequence[float])
             return float(value.detach())
 
         optimizer.step(loss)  # type: ignore[no-untyped-call]
-        solutions.append((weight.detach().clone(), bias.detach().clone()))
-    return solutions
+        yield weight.detach().clone(), bias.detach().clone()
 
 
 def _loss(solution: Solution, rows: torch.Tensor, targets: torch.Tensor) -> float:
