@@ -9,6 +9,7 @@ from PIL import Image
 from diptych._core.errors import ConfigError, DataError, DiptychError
 from diptych.methods import load_model
 from diptych.search import Query, QueryPart, Searcher
+from diptych.search.hits import public
 from search.gallery import COLOURS, png
 
 
@@ -78,6 +79,18 @@ def test_what_cancels_is_said(searcher) -> None:
         searcher.search([QueryPart("text", "red"), QueryPart("text", "red", -1)])
     with pytest.raises(ConfigError, match="every weight of the query is 0"):
         searcher.search([QueryPart("text", "red", 0)])
+
+
+def test_a_hit_may_be_changed_without_changing_the_next_one(searcher) -> None:
+    first, again = (searcher.search(text="red", k=3) for _ in range(2))
+    for hit in first.hits:
+        hit.metadata["label"] = "changed"
+    assert searcher.search(text="red", k=3).hits == again.hits
+    kept = {"label": ["a"], "deep": {"x": 1}}
+    shown = public(kept)
+    shown["label"].append("b")
+    shown["deep"]["x"] = 2
+    assert kept == {"label": ["a"], "deep": {"x": 1}}
 
 
 def test_filters_hold_for_every_result(searcher) -> None:

@@ -62,7 +62,7 @@ class Hits:
         ids: the items found.
         scores: their cosines with the query, or how well their words fit it (BM25); float32.
         modalities: what each one is.
-        metadata: what is known of each one, if it was asked for.
+        metadata: what is known of each one, if it was asked for; copy it before you change it, others may have it.
     """
 
     ids: tuple[str, ...]

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from diptych._core.arrays import Singles
 from diptych.index import Index, Item
@@ -22,7 +21,7 @@ _NO_MEDIA = object()
 _MOST_ENTRIES = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass  # like `Hit` not frozen: one that is takes four times as long to make, and every answer has many
 class Why:
     """Why an item is a hit.
 
@@ -43,7 +42,7 @@ class Why:
     side: EvidenceSide | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Hit:
     """One item found, or, where a query names a modality, one of its entries.
 
@@ -218,7 +217,7 @@ class HitMaker:
         texts, name = self.lister.texts, self.text_modality
         if name is None:
             return {}
-        known = {one.document: one.evidence[TEXT] for one in ranked if not np.isnan(one.evidence[TEXT])}
+        known = {one.document: one.evidence[TEXT] for one in ranked if not math.isnan(one.evidence[TEXT])}
         open_ = {one.document: sides[one.document][name] for one in ranked if name in sides[one.document]}
         open_ = {document: item for document, item in open_.items() if document not in known}
         if texts is None or not texts.plan.encoded or direction.text_vector is None:
@@ -261,8 +260,8 @@ def _side(item: Item) -> Side:
 
 
 def public(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be shown of an entry's metadata: not by which name its file is stored."""
-    shown = dict(metadata)
+    """What may be shown of an entry's metadata: not by which name its file is stored; a copy that one may change."""
+    shown = {key: deepcopy(value) if isinstance(value, list | dict) else value for key, value in metadata.items()}
     shown["has_media"] = shown.pop("media", _NO_MEDIA) is not _NO_MEDIA
     return shown
 

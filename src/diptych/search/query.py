@@ -197,7 +197,7 @@ def directions(
     return results
 
 
-def mixed(rows: Singles, weights: Sequence[float]) -> Singles:
+def mixed(rows: Sequence[Singles], weights: Sequence[float]) -> Singles:
     """The direction Σ w_i · x_i / ‖x_i‖, of length 1.
 
     Args:
@@ -210,7 +210,10 @@ def mixed(rows: Singles, weights: Sequence[float]) -> Singles:
     if not any(weights):
         raise ConfigError("every weight of the query is 0; give at least one part another weight.")
     # The lengths by a product with itself: `norm` takes longer to decide what it is asked than to do it.
-    wide = rows.astype(np.float64)
+    if len(rows) == 1:  # as most queries have
+        one = rows[0].astype(np.float64)
+        return (one * (math.copysign(1.0, weights[0]) / math.sqrt(one @ one))).astype(np.float32)
+    wide = np.array(rows, np.float64)
     total = (np.asarray(weights) / np.sqrt(np.vecdot(wide, wide))) @ wide
     length = math.sqrt(total @ total)
     if length <= _NOTHING * sum(map(abs, weights)):
@@ -273,8 +276,8 @@ def _direction(query: Query, parts: Sequence[_Part], spaces: IndexSpaces) -> Dir
 
 
 def _mixture(present: Sequence[_Part], spaces: IndexSpaces, purpose: Purpose | None) -> Singles:
-    rows = np.array([spaces.narrowed(part.vector, purpose) for part in present if part.vector is not None])
-    if not rows.any(axis=1).all():
+    rows = [spaces.narrowed(part.vector, purpose) for part in present if part.vector is not None]
+    if not all(row.any() for row in rows):
         raise DataError(f"a part of the query has no content in the {purpose} space; try another purpose.")
     return mixed(rows, [part.weight for part in present])
 
@@ -285,7 +288,7 @@ def _text_mixture(texts: Sequence[_Part]) -> Singles | None:
     if not any(part.weight > 0 for part in seen):
         return None
     try:
-        return mixed(np.array([part.text_row for part in seen]), [part.weight for part in seen])
+        return mixed([part.text_row for part in seen if part.text_row is not None], [part.weight for part in seen])
     except ConfigError:
         return None
 

@@ -13,6 +13,7 @@ A pool of the best by each kind of evidence is ranked by the fused score. Its de
 pages never repeat or skip a document. What comes after the pool is ranked by the best of its lists.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -162,6 +163,7 @@ def filled(evidence: Floats, floors: Floats) -> Floats:
 
 POOL = 200
 """How many entries of each list are ranked together."""
+_UNKNOWN = [math.nan] * len(EVIDENCE)
 
 
 @dataclass
@@ -179,7 +181,7 @@ class Ranked:
     document: str
     score: float
     entries: dict[str, tuple[Listed, int]] = field(default_factory=dict)
-    evidence: list[float] = field(default_factory=lambda: [np.nan] * len(EVIDENCE))
+    evidence: list[float] = field(default_factory=_UNKNOWN.copy)
     side: int = 0
 
 
@@ -269,7 +271,7 @@ def merged(
         excluded: documents that are no answer.
     """
     best: dict[str, Ranked] = {}
-    certain = -np.inf
+    certain = -math.inf
     for kind, listed, line in lists:
         values = line(listed.scores).tolist()
         if values and not listed.complete:
@@ -280,7 +282,7 @@ def merged(
                 continue
             one = best.get(document)
             if one is None:
-                one = best[document] = Ranked(document, -np.inf)
+                one = best[document] = Ranked(document, -math.inf)
             if not one.evidence[kind] >= score:
                 one.evidence[kind] = score
                 one.entries[modality] = listed, place

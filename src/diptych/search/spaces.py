@@ -88,7 +88,7 @@ class IndexSpaces:
 
     def narrows(self, purpose: str | None) -> bool:
         """Whether a query for a purpose has zeros in some columns, so that every vector has to be compared with it."""
-        return self.columns(purpose) != slice(None) and len(self.widths) > 1
+        return len(self.widths) > 1 and self.columns(purpose) != slice(None)
 
     def share(self, purpose: str | None) -> float:
         """What the score of a query in one space is divided by to become the cosine there."""

@@ -30,6 +30,7 @@ HEADERS = {
 _MOST_HEADERS, _MOST_PARAMETERS = 100, 300
 """Of one request; the work of reading the parameters of an address grows with the square of their number."""
 _PAIRS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_NAMES = {name for name, _ in _PAIRS}
 
 
 class ErrorMiddleware:
@@ -74,9 +75,9 @@ class ErrorMiddleware:
 
 def _add_missing(message: Message) -> None:
     """Headers that a handler set itself, such as the stricter policy of media, stay."""
-    headers = message["headers"] = list(message.get("headers", []))
-    there = {name for name, _ in headers}
-    headers.extend(pair for pair in _PAIRS if pair[0] not in there)
+    there = message.get("headers", ())
+    names = {name for name, _ in there}
+    message["headers"] = [*there, *(_PAIRS if _NAMES.isdisjoint(names) else (p for p in _PAIRS if p[0] not in names))]
 
 
 ANY = "*"

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,15 @@ def client_of(peer: tuple[str, int] | None) -> str:
     >>> client_of(("192.0.2.7", 5)), client_of(("2001:db8::1:2:3:4", 5)), client_of(("::ffff:192.0.2.7", 5))
     ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
     """
-    if peer is None:
-        return "unknown"
+    return "unknown" if peer is None else _client_at(peer[0])
+
+
+@lru_cache(maxsize=_MOST_CLIENTS)
+def _client_at(host: str) -> str:
     try:
-        address = ipaddress.ip_address(peer[0].partition("%")[0])
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return peer[0]
+        return host
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
     if address.ipv4_mapped is not None:

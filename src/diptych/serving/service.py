@@ -125,22 +125,20 @@ class SearchService:
         self._away: dict[ThreadPoolExecutor, tuple[float, str]] = {}
         self._large = asyncio.Semaphore(_LARGE_TOGETHER)
         self._waiting: Counter[ThreadPoolExecutor] = Counter()
-        lane = partial(
-            Batcher[Query, Answer],
-            self._answer,
-            most=settings.max_batch,
-            waiting=settings.max_waiting,
-        )
-        self._word_lane, self._image_lane = lane(executor=self._words), lane(executor=self._images)
-        self._slow_lane = lane(executor=self._slow)
+        lane = partial(Batcher[Query, Answer], most=settings.max_batch, waiting=settings.max_waiting)
+        self._word_lane = lane(self._answer, executor=self._words)
+        self._slow_lane = lane(self._answer, executor=self._slow)
+        self._image_lane = lane(self._answer_files, executor=self._images)
         self._info: tuple[float, dict[str, Any]] | None = None
         self._writes = 0
 
     async def search(self, query: Query) -> Answer:
         """The answer to a query, found together with those of others."""
-        if any(isinstance(part.value, bytes) for part in query.parts):
-            return await self._image_lane.ask(query)
-        typed = sum(len(part.value) for part in query.parts if isinstance(part.value, str))
+        typed = 0
+        for part in query.parts:
+            if not isinstance(part.value, str):
+                return await self._image_lane.ask(query)
+            typed += len(part.value)
         slow = query.where is not None or query.offset > _FAR_DOWN or query.sort != "score" or typed > _LONG
         return await (self._slow_lane if slow else self._word_lane).ask(query)
 
@@ -230,6 +228,11 @@ class SearchService:
 
     def _answer(self, batch: Sequence[Query]) -> Sequence[Answer | Exception]:
         """Answer queries of several people; a bad one does not spoil the others."""
+        self._metrics.batch.observe(len(batch))
+        return self._searcher.answer_many(batch)
+
+    def _answer_files(self, batch: Sequence[Query]) -> Sequence[Answer | Exception]:
+        """The same for queries with files."""
         self._metrics.batch.observe(len(batch))
         refused: dict[int, Exception] = {}
         pixels: dict[int, int] = {}

@@ -11,6 +11,7 @@ import pytest
 from diptych._core.errors import BackendUnavailableError, ConfigError
 from diptych.index import EmbedderId, Identity, create_index, open_index
 from diptych.index.local.database import open_database
+from diptych.index.local.view import KeptMetadata
 from index.churn import DIMENSION, apply
 
 ONE = np.eye(4, dtype=np.float32)
@@ -30,6 +31,26 @@ def test_another_opening_sees_a_change_at_once(folder):
             other.delete([f"a{round_}"])
             for index in (writer, reader):
                 assert f"a{round_}" not in index.search(ONE[0], 100)[0].ids
+
+
+def test_metadata_that_was_read_before_is_that_of_now(folder):
+    with open_index(folder) as writer, open_index(folder, read_only=True) as reader:
+        writer.add(["a", "b"], ONE[:2], modality="x", metadata=[{"turn": 0}, {"stays": True}])
+        for turn in range(1, 5):
+            for index in (writer, reader, reader):
+                (found,) = index.search(ONE[0], 2, with_metadata=True)
+                assert found.metadata == ({"turn": turn - 1}, {"stays": True})
+            writer.update(["a"], ONE[:1], modality="x", metadata=[{"turn": turn}])
+
+
+def test_as_much_metadata_is_kept_as_fits():
+    kept = KeptMetadata()
+    kept.keep({1: {"a": 1}, 2: {"a": 2}}, 5_000_000)
+    assert kept.of([1, 2, 3]) == {1: {"a": 1}, 2: {"a": 2}}
+    kept.keep({3: {"a": 3}}, 5_000_000)
+    assert kept.of([1, 2, 3]) == {3: {"a": 3}}
+    kept.keep({4: {"a": 4}}, 50_000_000)
+    assert kept.of([3, 4]) == {}
 
 
 def test_another_process_sees_a_change_at_once(folder):

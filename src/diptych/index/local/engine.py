@@ -18,6 +18,7 @@ from diptych.index.local.graph import Settings
 from diptych.index.local.neighbours import Ranked, is_worth_it, nearest, overfetched
 from diptych.index.local.postings import Vocabulary
 from diptych.index.local.rows import count_of, ids_of, insert, items_of, metadata_of, remove
+from diptych.index.local.view import View
 from diptych.index.local.words import WordSearch, known_postings, read_postings
 from diptych.index.terms import WordStatistics
 
@@ -192,7 +193,7 @@ class LocalIndex(Index):
             hits = nearest(view.segments(modality), None, queries, k, offset, exact)
             if not with_metadata:
                 return _as_hits(hits, None)
-            known = self._metadata(self._connections.reader().connection, hits, view.change)
+            known = self._metadata(self._connections.reader().connection, hits, view)
             if known is not None:
                 return _as_hits(hits, known)
         with self._view.reading() as (reader, view), reader.limited(self._time_limit_s if condition else None):
@@ -203,7 +204,7 @@ class LocalIndex(Index):
             if found is None:
                 choices = None if condition is None else view.choices(reader.connection, condition, segments)
                 found = nearest(segments, choices, queries, k, offset, exact)
-            return _as_hits(found, self._metadata(reader.connection, found, view.change) if with_metadata else None)
+            return _as_hits(found, self._metadata(reader.connection, found, view) if with_metadata else None)
 
     @explaining
     def _search_words(
@@ -223,13 +224,13 @@ class LocalIndex(Index):
                 hits = [search.hits(None, terms, None, k, offset) for terms in queries]
                 if not with_metadata:
                     return _as_hits(hits, None)
-                known = self._metadata(self._connections.reader().connection, hits, view.change)
+                known = self._metadata(self._connections.reader().connection, hits, view)
                 if known is not None:
                     return _as_hits(hits, known)
         with self._view.reading() as (reader, view), reader.limited(self._time_limit_s):
             search = WordSearch(view, read_postings(reader.connection, view, queries), modality)
             hits = [search.hits(reader.connection, terms, condition, k, offset) for terms in queries]
-            return _as_hits(hits, self._metadata(reader.connection, hits, view.change) if with_metadata else None)
+            return _as_hits(hits, self._metadata(reader.connection, hits, view) if with_metadata else None)
 
     @explaining
     def _complete(self, beginning: str, limit: int) -> list[tuple[str, int]]:
@@ -243,11 +244,20 @@ class LocalIndex(Index):
     def _word_statistics(self, terms: Sequence[str]) -> WordStatistics:
         return self._vocabulary.statistics(self._connections.reader().connection, terms)
 
-    def _metadata(self, connection: sqlite3.Connection, hits: list[Ranked], change: int) -> dict[int, Metadata] | None:
-        rows = list({row for hit in hits for row in hit.rows.tolist()})
-        if self._checks is not None:
-            self._checks.require(connection, rows)
-        return metadata_of(connection, rows, change)
+    def _metadata(self, connection: sqlite3.Connection, hits: list[Ranked], view: View) -> dict[int, Metadata] | None:
+        """What is known of all hits; None if the database has left the view behind."""
+        rows = {row for hit in hits for row in hit.rows.tolist()}
+        known = view.metadata.of(rows)
+        missing = list(rows.difference(known))
+        if missing:
+            if self._checks is not None:
+                self._checks.require(connection, missing)
+            read = metadata_of(connection, missing, view.change)
+            if read is None:
+                return None
+            view.metadata.keep(*read)
+            known.update(read[0])
+        return known
 
     def _acknowledged(self, done: int) -> int:
         self._changed += done

@@ -38,25 +38,34 @@ def chunks(
         yield ", ".join("?" * len(part)), part
 
 
-def items_of(connection: sqlite3.Connection, ids: Sequence[str], form: VectorForm) -> dict[str, Item]:
-    """Read the items that are there; what is not as it was written is an error.
+_SIDES = "FROM items LEFT JOIN vectors USING (row) LEFT JOIN checksums USING (row) WHERE id"
+_CHECKED = "items.metadata, checksums.vector, checksums.metadata"
+_ONE = f"SELECT row, id, modality, vectors.vector, {_CHECKED} {_SIDES} = ?"
 
-    SQLite writes some hundred of them into one text, as in `metadata_of`.
-    """
+
+def items_of(connection: sqlite3.Connection, ids: Sequence[str], form: VectorForm) -> dict[str, Item]:
+    """Read the items that are there; what is not as it was written is an error."""
     found = {}
-    for marks, part in chunks(ids, _ITEMS_AT_ONCE):
-        sql = (
-            "SELECT json_group_array(json_array(row, id, modality, hex(vectors.vector), items.metadata,"
-            " checksums.vector, checksums.metadata)) FROM items"
-            f" LEFT JOIN vectors USING (row) LEFT JOIN checksums USING (row) WHERE id IN ({marks})"
-        )
-        for row, id, modality, numbers, metadata, *sums in json.loads(connection.execute(sql, part).fetchone()[0]):
-            vector = bytes.fromhex(numbers)
-            expected = [vector_sum(id, modality, vector), metadata_sum(row, id, metadata)]
-            if sums not in (expected, [UNKNOWN, UNKNOWN]):
-                raise damaged(f"item {id!r} is not as it was written")
-            found[id] = Item(id, modality, form.read(vector), json.loads(metadata))
+    for row, id, modality, vector, metadata, *sums in _stored(connection, ids):
+        expected = [vector_sum(id, modality, vector), metadata_sum(row, id, metadata)]
+        if sums not in (expected, [UNKNOWN, UNKNOWN]):
+            raise damaged(f"item {id!r} is not as it was written")
+        found[id] = Item(id, modality, form.read(vector), json.loads(metadata))
     return found
+
+
+def _stored(connection: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Any]:
+    """The rows of items; SQLite writes some hundred of them into one text, as in `metadata_of`."""
+    if len(ids) == 1:  # as of most queries for what is near an item
+        found = connection.execute(_ONE, ids).fetchone()
+        if found is not None and list(map(type, found[1:5])) == [str, str, bytes, str]:
+            yield found
+            return
+    for marks, part in chunks(ids, _ITEMS_AT_ONCE):
+        columns = f"json_group_array(json_array(row, id, modality, hex(vectors.vector), {_CHECKED}))"
+        sql = f"SELECT {columns} {_SIDES} IN ({marks})"
+        for row, id, modality, numbers, *rest in json.loads(connection.execute(sql, part).fetchone()[0]):
+            yield row, id, modality, bytes.fromhex(numbers), *rest
 
 
 def check_metadata(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
@@ -71,13 +80,16 @@ def check_metadata(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
                 raise damaged(f"the metadata of item {id!r} is not as it was written")
 
 
-def metadata_of(connection: sqlite3.Connection, rows: Sequence[int], change: int) -> dict[int, Metadata] | None:
-    """Read the metadata of these rows; None if the database has left this change behind.
+def metadata_of(
+    connection: sqlite3.Connection, rows: Sequence[int], change: int
+) -> tuple[dict[int, Metadata], int] | None:
+    """Read the metadata of these rows and how long it is; None if the database has left this change behind.
 
     SQLite writes all of them into one text: a result of one row is read, and its JSON decoded, in one go each, instead
     of taking turns with other threads at every item.
     """
     found: dict[int, Metadata] = {}
+    size = 0
     for marks, part in chunks(rows):
         columns = "(SELECT change FROM state), group_concat(row), group_concat(metadata)"
         sql = f"SELECT {columns} FROM items WHERE row IN ({marks})"
@@ -87,12 +99,13 @@ def metadata_of(connection: sqlite3.Connection, rows: Sequence[int], change: int
         if there is not None:
             try:
                 found.update(zip(map(int, there.split(",")), json.loads(f"[{known}]"), strict=True))
+                size += len(known)
             except ValueError:
                 check_metadata(connection, rows)
                 raise damaged("some metadata is no JSON") from None
     if len(found) < len(rows):
         raise damaged("some items have no metadata")
-    return found
+    return found, size
 
 
 def count_of(connection: sqlite3.Connection, condition: Condition | None) -> int:

@@ -4,6 +4,7 @@ A view never changes; a later one replaces it.
 """
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from diptych._core.arrays import Integers
 from diptych.index.filters import Condition
 from diptych.index.filters.sql import to_sqlite
+from diptych.index.items import Metadata
 from diptych.index.local.binary import VectorForm
 from diptych.index.local.database import UNKNOWN, State, damaged, vector_sum
 from diptych.index.local.graph import Settings
@@ -19,6 +21,33 @@ from diptych.index.local.segments import Choice, HeldIds, Segment, appended, joi
 
 _REMEMBERED = 16
 """Conditions whose rows a view keeps; the same one is often asked with another query."""
+
+
+_MOST_KEPT = 2**23
+_EACH = 250
+"""Bytes of an item's metadata beside its text, roughly."""
+
+
+class KeptMetadata:
+    """The metadata that searches of one view have read, as much as fits: the same items are found again and again."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, Metadata] = {}
+        self._bytes = 0
+
+    def of(self, rows: Iterable[int]) -> dict[int, Metadata]:
+        """What is known of those rows that were read before."""
+        kept = self._rows
+        return {row: kept[row] for row in rows if row in kept}
+
+    def keep(self, found: dict[int, Metadata], size: int) -> None:
+        """Remember what was read, so many bytes; all else is forgotten when it becomes too much."""
+        size += _EACH * len(found)
+        if self._bytes + size > _MOST_KEPT:
+            self._rows, self._bytes = {}, 0  # another dictionary: a thread may be reading the former one
+        if size <= _MOST_KEPT:
+            self._rows.update(found)
+            self._bytes += size
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +60,7 @@ class View:
         derived: the name of the derived files in force at that moment.
         damaged: whether those could not be read, so that all lies in memory.
         partitions: the segments of each modality.
+        metadata: what was read of it.
     """
 
     change: int
@@ -38,6 +68,7 @@ class View:
     derived: str
     damaged: bool
     partitions: dict[str, tuple[Segment, ...]]
+    metadata: KeptMetadata = field(default_factory=KeptMetadata)
     _chosen: dict[object, dict[int, Choice]] = field(default_factory=dict)
 
     def segments(self, modality: str | None) -> list[tuple[str, Segment]]:

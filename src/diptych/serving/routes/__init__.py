@@ -3,6 +3,7 @@
 from diptych.serving.routes import items, labels, operations, page, search, teach
 
 ROUTERS = (
+    search.plain_router,
     search.router,
     items.router,
     items.media_router,

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from diptych.search import Query as SearchQuery
 from diptych.search import QueryPart
-from diptych.serving.app import ItemId, body_of, errors, service_of, settings_of
+from diptych.serving.app import ItemId, PlainRoute, body_of, errors, service_of, settings_of
 from diptych.serving.errors import not_found
 from diptych.serving.requests import answer_response, facets_query, item_out, json_body, query_in, query_of
 from diptych.serving.schemas import (
@@ -30,6 +30,7 @@ from diptych.serving.schemas import (
 from diptych.serving.security import MAY_READ, NEEDS_KEY, check_reader
 
 router = APIRouter(prefix="/v1", tags=["search"])
+plain_router = APIRouter(prefix="/v1", tags=["search"], route_class=PlainRoute)
 
 
 class WordsQuery(Options):
@@ -82,7 +83,7 @@ async def search_words(request: Request, query: Annotated[WordsQuery, Query()]) 
     return await _answered(request, asked, query)
 
 
-@router.post(
+@plain_router.post(
     "/search",
     responses=errors(body=True),
     openapi_extra=body_of(SearchRequest, SearchForm) | NEEDS_KEY,
