@@ -126,8 +126,7 @@ class SearchService:
         self._large = asyncio.Semaphore(_LARGE_TOGETHER)
         self._waiting: Counter[ThreadPoolExecutor] = Counter()
         lane = partial(Batcher[Query, Answer], most=settings.max_batch, waiting=settings.max_waiting)
-        self._word_lane = lane(self._answer, executor=self._words)
-        self._slow_lane = lane(self._answer, executor=self._slow)
+        self._word_lane, self._slow_lane = (lane(self._answer, executor=each) for each in (self._words, self._slow))
         self._image_lane = lane(self._answer_files, executor=self._images)
         self._info: tuple[float, dict[str, Any]] | None = None
         self._writes = 0
@@ -232,8 +231,7 @@ class SearchService:
         return self._searcher.answer_many(batch)
 
     def _answer_files(self, batch: Sequence[Query]) -> Sequence[Answer | Exception]:
-        """The same for queries with files."""
-        self._metrics.batch.observe(len(batch))
+        """The same for queries with files, a few at a time."""
         refused: dict[int, Exception] = {}
         pixels: dict[int, int] = {}
         for place, query in enumerate(batch):
@@ -243,8 +241,7 @@ class SearchService:
                 refused[place] = problem
         answers: dict[int, Answer | Exception] = dict(refused)
         for places in _within(pixels, _PIXELS_TOGETHER):
-            found = self._searcher.answer_many([batch[place] for place in places])
-            answers.update(zip(places, found, strict=True))
+            answers.update(zip(places, self._answer([batch[place] for place in places]), strict=True))
         return [answers[place] for place in range(len(batch))]
 
     def _add(self, items: Sequence[NewItem], replace: bool) -> int:
