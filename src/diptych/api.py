@@ -10,6 +10,7 @@ from diptych._core.progress import Progress, silent
 from diptych.comparison import ComparisonReport
 from diptych.data import Arrays, Dataset, Protocol, as_dataset
 from diptych.experiments import Callbacks, ModelScores, Recipe, Relevance, compare_methods, evaluate_model
+from diptych.experiments.recipe import with_params
 from diptych.methods import Method, create, load_model
 from diptych.methods.purposes import Purpose
 from diptych.methods.registry import name_of
@@ -71,6 +72,8 @@ def compare(
         >>> report.methods
         ['chance', 'cca', 'sm']
     """
+    if not isinstance(seeds, Iterable):
+        raise ConfigError(f"seeds is {seeds!r}; give a list, such as [{seeds!r}].")
     dataset = as_dataset("compare", data, labels, splits=splits, pairs=pairs)
     names, given = _named(methods)
     recipe = Recipe(
@@ -80,8 +83,9 @@ def compare(
         modalities=modalities,
         profile=profile,
         protocol=protocol or Protocol(),
-        params={name: {**given.get(name, {}), **(params or {}).get(name, {})} for name in {*given, *(params or {})}},
+        params=given,
     )
+    recipe = with_params(recipe, params or {})
     with tempfile.TemporaryDirectory(prefix="diptych-") as temporary:
         results = compare_methods(dataset, recipe, temporary if out is None else out, callbacks=callbacks)
     if not results["methods"]:
@@ -95,6 +99,8 @@ def _named(methods: Iterable[str | Method | type[Method]] | None) -> tuple[tuple
     if isinstance(methods, str | Method):
         raise ConfigError(f"methods is {methods!r}; give a list, such as [{methods!r}].")
     names, params = list[str](), dict[str, dict[str, Any]]()
+    if methods is not None and not (methods := list(methods)):
+        raise ConfigError("methods is empty; name at least one, or leave it out for all of them.")
     for each in methods or ():
         if isinstance(each, str):
             names.append(each)

@@ -116,7 +116,9 @@ def test_missing_label(cells, missing):
 
 @pytest.mark.parametrize("cells", [[0, -1], ["0", "-1"], ["a", -1.0]])
 def test_negative_labels_are_refused(cells):
-    with pytest.raises(DataError, match=r"labels\.csv: row 1 has the label -1.*leave it empty.*missing_label=-1"):
+    with pytest.raises(
+        DataError, match=r"labels\.csv: row 1 has the label -1.*leave it empty \(None in Python\).*--missing-label -1"
+    ):
         labels(cells)
     with pytest.raises(DataError, match="label -2"):
         labels([-1, -2], missing="-1")

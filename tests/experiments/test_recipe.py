@@ -52,7 +52,7 @@ def test_a_recipe_can_let_pairs_be_used(tmp_path, pairs):
 @pytest.mark.parametrize("name", ["propagate", "withhold_validation"])
 def test_a_recipe_can_propagate_labels_and_withhold_those_of_validation(tmp_path, name):
     assert getattr(load_recipe(write(tmp_path, f"[protocol]\n{name} = true")).protocol, name) is True
-    with pytest.raises(ConfigError, match=f"'protocol.{name}' is 1; it must be of type bool"):
+    with pytest.raises(ConfigError, match=f"Protocol: {name} is 1; it must be True or False"):
         load_recipe(write(tmp_path, f"[protocol]\n{name} = 1"))
 
 
@@ -81,9 +81,9 @@ def test_all_methods_and_none_named_are_the_same(tmp_path, monkeypatch):
         ("split = 'tset'", ["'tset'", "test"]),
         ("[protocol]\nlabels_per_class = 'many'", ["labels_per_class", "many"]),
         ("[protocol]\nunlabelled = 'some'", ["'some'", "test-features"]),
-        ("[protocol]\nuse_pairs = 1", ["'protocol.use_pairs'", "bool"]),
+        ("[protocol]\nuse_pairs = 1", ["use_pairs is 1", "True or False"]),
         ("[protocol]\nuse_pairs = true", ["use_pairs is on", "'none'", "'train'"]),
-        ("[protocol]\nlabels_per_class = true", ["'protocol.labels_per_class'", "int"]),
+        ("[protocol]\nlabels_per_class = true", ["labels_per_class is True", "a whole number"]),
         ("params = 3", ["'params'", "table"]),
         ("seeds = [", ["not valid TOML"]),
     ],

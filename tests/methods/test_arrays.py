@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import synthetic
 from diptych._core.errors import ConfigError, DataError, FitError, NotFittedError
 from diptych._core.state import pack
-from diptych.data import Dataset, Protocol
+from diptych.data import Dataset, Protocol, as_rows
 from diptych.experiments import evaluate_model
 from diptych.methods import create
 
@@ -100,6 +100,47 @@ class TestFit:
         given = create("cca").fit(shuffled, labels=draft.labels, pairs=pairs)
         assert learned(given) == learned(create("cca").fit(arrays, labels=draft.labels))
 
+    def test_what_holds_rows_is_an_array(self, arrays) -> None:
+        torch, image = pytest.importorskip("torch"), arrays["image"][:20]
+        frame = pd.DataFrame(image).astype("Float64")
+        frame.iloc[3] = pd.NA
+        gapped = image.copy()
+        gapped[3] = np.nan
+        column = pd.Series([row if at != 3 else None for at, row in enumerate(image)])
+        for given, expected in (
+            (torch.tensor(image, requires_grad=True), image),
+            (torch.tensor(image).to_sparse(), image),
+            (torch.tensor(image).to(torch.bfloat16), np.asarray(torch.tensor(image).to(torch.bfloat16).float())),
+            (pd.Series(list(image)), image),
+            (column, gapped),
+            (frame, gapped),
+            (np.ma.masked_greater(image, image.max()), image),
+        ):
+            np.testing.assert_array_equal(as_rows("image", given), expected)
+
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            (None, "'image' is None, which is no table of numbers"),
+            ((row for row in "ab"), "'image' is a generator, which is no table"),
+            (np.ma.masked_greater([[1.0, 2.0]], 1.5), "some of it is masked: fill it"),
+            ([[1.0], [1.0, 2.0]], "'image' is a list of 2, .*equal length"),
+        ],
+    )
+    def test_what_holds_none_is_named(self, value, message) -> None:
+        with pytest.raises(DataError, match=message):
+            as_rows("image", value)
+
+    def test_numbers_beyond_single_precision_are_refused(self, arrays) -> None:
+        huge = arrays["image"].astype(np.float64)
+        huge[4, 2] = 1e300
+        with pytest.raises(DataError, match=r"row 4 .*column 2 of 'image' is 1e\+300: .*float32"):
+            create("cca").fit(arrays | {"image": huge})
+
+    def test_labels_may_be_bytes(self, draft, arrays) -> None:
+        names = np.array([label.encode() for label in draft.labels])
+        assert Dataset.from_arrays(arrays, labels=names).classes == Dataset.from_arrays(arrays, draft.labels).classes
+
 
 class TestErrors:
     def test_two_arrays_side_by_side(self, arrays) -> None:
@@ -152,7 +193,7 @@ class TestTransform:
             ({"smell": np.ones((3, 12))}, DataError, "has no modality 'smell'; it has image, text"),
             ({"image": np.ones((3, 4))}, DataError, r"shape \(3, 4\); this model takes 12 columns"),
             ({"image": np.ones(12)}, DataError, r"reshape\(1, -1\)"),
-            ({"image": np.full((3, 12), np.nan)}, DataError, "not finite"),
+            ({"image": np.full((3, 12), np.nan)}, DataError, r"row 0, column 0 of 'image' is nan: replace it"),
         ],
     )
     def test_bad_arrays_are_refused(self, model, data, error, message) -> None:

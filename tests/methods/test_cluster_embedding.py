@@ -45,7 +45,7 @@ def test_a_bad_row_is_named_as_it_is_here(model_folder, gaps_dataset) -> None:
     rows[40] = np.nan
     blocks = [rows[:20], rows[20:40], rows[40:]]
     for executor in (None, PickledExecutor()):
-        with pytest.raises(DataError, match="not finite at or after row 40"):
+        with pytest.raises(DataError, match="row 40, column 0 of 'image' is nan"):
             list(embed_blocks_by(executor, load_model(model_folder), model_folder, "image", blocks))
 
 

@@ -85,7 +85,8 @@ def lazy_exports(package: str, modules: Mapping[str, Iterable[str]]) -> Callable
 
     def load(name: str) -> Any:  # noqa: ANN401 - whatever is exported
         if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            missing = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(missing, name=name, obj=sys.modules[package])  # Python then proposes a close one
         value = getattr(import_module(places[name]), name)
         setattr(sys.modules[package], name, value)  # found without this function the next time
         return value

@@ -3,7 +3,7 @@
 from diptych.data.dataset import Dataset, media_of
 from diptych.data.in_memory import Arrays, MemoryDataset, as_dataset, as_rows, describe_value
 from diptych.data.labels import UNLABELLED, Labels
-from diptych.data.modality import Kind, KindBlock, Modality, ModalityRows, join_kinds, kind_blocks
+from diptych.data.modality import Kind, KindBlock, Modality, ModalityRows, first_wrong, join_kinds, kind_blocks
 from diptych.data.protocol import Protocol, TrainingData, training_data
 from diptych.data.splits import SPLITS, Partition, stratified_split
 from diptych.data.writing import Draft, write_dataset
@@ -26,6 +26,7 @@ __all__ = [
     "as_dataset",
     "as_rows",
     "describe_value",
+    "first_wrong",
     "join_kinds",
     "kind_blocks",
     "media_of",

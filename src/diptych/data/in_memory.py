@@ -119,9 +119,8 @@ def as_dataset(
 
 def describe_value(value: Any) -> str:  # noqa: ANN401
     """Name a value in an error: an array by its shape, anything else by its type."""
-    shape = getattr(value, "shape", None)
-    if shape is not None:
-        return f"an array of shape {tuple(shape)}"
+    if value is None or hasattr(value, "shape"):
+        return "None" if value is None else f"an array of shape {tuple(value.shape)}"
     return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, list | tuple) else "")
 
 
@@ -131,20 +130,11 @@ def as_rows(modality: str, values: Any) -> Features:  # noqa: ANN401 - whatever 
     Raises:
         DataError: when it is not a table of real numbers.
     """
-    values = _without_gaps(values)
-    sparse: bool = sp.issparse(values)
-    if sparse:
-        rows: Features = sp.csr_array(values)
-    else:
-        try:
-            rows = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
-        except ValueError as error:
-            raise DataError(f"'{modality}' is not a table of numbers ({error}); give rows of equal length.") from None
-    if rows.dtype.kind == "O" and isinstance(rows, np.ndarray):
-        try:
-            rows = rows.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"'{modality}' holds something else than numbers ({error}); give numbers only.") from None
+    try:
+        rows = _as_array(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        what = f"'{modality}' is {describe_value(values)}, which is no table of numbers ({error})"
+        raise DataError(f"{what}; give one row of numbers per item, all of equal length.") from None
     if rows.dtype.kind not in "buif":
         raise DataError(f"'{modality}' is of type {rows.dtype}; features must be real numbers.")
     if rows.ndim != 2:
@@ -155,12 +145,31 @@ def as_rows(modality: str, values: Any) -> Features:  # noqa: ANN401 - whatever 
     return rows
 
 
-def _without_gaps(values: Any) -> Any:  # noqa: ANN401 - whatever holds numbers
-    """A list of rows with rows of NaN in the place of None."""
-    if not isinstance(values, list | tuple) or not any(row is None for row in values):
-        return values
-    width = next((len(row) for row in values if row is not None and hasattr(row, "__len__")), 1)
-    return [[np.nan] * width if row is None else row for row in values]
+def _as_array(values: Any) -> Features:  # noqa: ANN401 - whatever holds numbers
+    """Rows as an array: of a tensor its numbers, of a column or list of rows these, NaN in the place of None."""
+    if hasattr(values, "tocsr"):
+        return sp.csr_array(values)
+    if hasattr(values, "detach"):  # of a torch tensor the numbers alone; NumPy lacks bfloat16
+        values = values.detach().cpu().to_dense()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    if np.ma.is_masked(values):
+        raise ValueError("some of it is masked: fill it, or leave those rows out")
+    if hasattr(values, "to_numpy"):
+        found = values.to_numpy()
+        values = values.to_numpy(na_value=np.nan) if hasattr(values, "isna") and found.dtype.kind == "O" else found
+    if isinstance(values, np.ndarray) and (values.dtype.kind, values.ndim) == ("O", 1):
+        values = list(values)  # a column of a DataFrame may hold a whole row in each cell
+    if isinstance(values, list | tuple) and any(map(_is_gap, values)):
+        width = next((len(row) for row in values if hasattr(row, "__len__")), 1)
+        values = [[np.nan] * width if _is_gap(row) else row for row in values]
+    rows = np.asarray(values)
+    if not rows.ndim:
+        raise ValueError("it has no rows")
+    return rows.astype(np.float64) if rows.dtype.kind == "O" else rows
+
+
+def _is_gap(row: Any) -> bool:  # noqa: ANN401
+    return row is None or (isinstance(row, float) and np.isnan(row))
 
 
 def label_cells(labels: Any, count: int, what: str = "row") -> list[Any]:  # noqa: ANN401 - see below

@@ -123,6 +123,8 @@ def label_cell(label: Any) -> Any:  # noqa: ANN401 - whatever an array holds
     """One item's label as plain Python values: a name, a number, a list of several, or None for an unlabelled item."""
     if isinstance(label, np.ndarray | np.generic):
         label = label.tolist()
+    if isinstance(label, bytes):
+        label = label.decode(errors="replace")  # as HDF5 and NumPy's fixed-width arrays hold names
     if isinstance(label, set | frozenset):
         label = sorted(label, key=str)
     if isinstance(label, list | tuple):
@@ -203,7 +205,7 @@ def _name(value: Any, row: int, origin: str, missing: str | None) -> str | None:
     if number < 0:
         raise DataError(
             f"{origin}: row {row} has the label {text}, and a negative label means nothing; "
-            f"leave it empty when the item has none, or pass missing_label={text} (--missing-label {text})."
+            f"leave it empty (None in Python) when the item has none, or import with --missing-label {text}."
         )
     if not number.is_integer():
         raise DataError(f"{origin}: row {row} has the label {text}; a label must be a whole number or a name.")

@@ -22,6 +22,7 @@ Kind = str
 
 KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 _CHUNK_ROWS = 8192
+_LARGEST = float(np.finfo(np.float32).max)
 _LARGEST_COUNT = np.float64(np.iinfo(np.int32).max)  # counts are stored as int32
 
 
@@ -148,8 +149,8 @@ def rows_with_numbers(values: Features) -> Booleans | None:
 
 def check_modality_name(name: str) -> None:
     """Refuse a name that could not name a file and a column of a dataset."""
-    if not name.isidentifier() or name in ("items", "dataset"):
-        raise DataError(f"'{name}' cannot name a modality; use letters, digits and underscores, such as 'image'.")
+    if not isinstance(name, str) or not name.isidentifier() or name in ("items", "dataset"):
+        raise DataError(f"{name!r} cannot name a modality; use letters, digits and underscores, such as 'image'.")
 
 
 def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
@@ -179,7 +180,7 @@ def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
         chunk = values[start : start + _CHUNK_ROWS]
         for block in blocks:
             part = chunk if len(blocks) == 1 else chunk[:, block.start : block.stop]
-            wrong = _first_wrong(part, counts=block.kind == "counts")
+            wrong = first_wrong(part, counts=block.kind == "counts")
             if wrong is None:
                 continue
             row, column, problem = wrong
@@ -190,12 +191,14 @@ def check_rows(name: str, rows: ModalityRows, ids: Sequence[str]) -> None:
             )
 
 
-def _first_wrong(chunk: np.ndarray | sp.csr_array, *, counts: bool) -> tuple[int, int, str] | None:
+def first_wrong(chunk: Features, *, counts: bool = False) -> tuple[int, int, str] | None:
     """The first offending entry of a chunk of rows: row, column and what is wrong with it."""
     entries = chunk if isinstance(chunk, np.ndarray) else chunk.data
     if entries.dtype.kind not in "buif":
         return 0, 0, f"is of type {entries.dtype}; features must be real numbers"
     problems = [(~np.isfinite(entries), "is {}: replace it, or leave the item's whole row of this modality out")]
+    if entries.dtype.kind == "f" and entries.dtype.itemsize > 4:
+        problems.append((np.abs(entries) > _LARGEST, "is {}: that is beyond what float32 can hold; scale the column"))
     if counts:
         problems += [
             (entries < 0, "is {}: a count cannot be negative; import it as dense instead"),

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diptych._core.arrays import Booleans, Features, Floats
+from diptych._core.arrays import Booleans, Features, Floats, check_types, plain
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.seeding import generator
 from diptych.data.dataset import Dataset
@@ -50,6 +50,8 @@ class Protocol:
     withhold_validation: bool = False
 
     def __post_init__(self) -> None:
+        check_types("Protocol", type(self), vars(self))
+        vars(self).update(plain(vars(self)))
         if self.unlabelled not in UNLABELLED_CHOICES:
             raise ConfigError(f"unlabelled is {self.unlabelled!r}; choose one of {', '.join(UNLABELLED_CHOICES)}.")
         if self.labels_per_class is not None and self.label_share is not None:

@@ -9,19 +9,9 @@ from typing import Any
 from diptych._core.errors import ConfigError, DiptychError
 from diptych.data import SPLITS, Dataset, Protocol
 from diptych.methods import registry
-from diptych.methods.base import Method, check_names
+from diptych.methods.base import Method
 from diptych.methods.registry import PROFILES
-
-_PROTOCOL_TYPES: dict[str, tuple[type, ...]] = {
-    "unlabelled": (str,),
-    "labels_per_class": (int,),
-    "label_share": (int, float),
-    "seed": (int,),
-    "select_at": (int,),
-    "use_pairs": (bool,),
-    "propagate": (bool,),
-    "withhold_validation": (bool,),
-}
+from diptych.methods.selection import check_names
 
 
 @dataclass(frozen=True)
@@ -115,21 +105,13 @@ def _recipe(content: Mapping[str, Any]) -> Recipe:
         if name in content:
             given[name] = content[name]
     if "protocol" in content:
-        given["protocol"] = _protocol(_table("protocol", content["protocol"]))
+        table = _table("protocol", content["protocol"])
+        _refuse_unknown("protocol.", table, [each.name for each in fields(Protocol)])
+        given["protocol"] = Protocol(**table)
     if "params" in content:
         tables = _table("params", content["params"])
         given["params"] = {method: dict(_table(f"params.{method}", table)) for method, table in tables.items()}
     return Recipe(**given)
-
-
-def _protocol(content: Mapping[str, Any]) -> Protocol:
-    _refuse_unknown("protocol.", content, list(_PROTOCOL_TYPES))
-    for name, value in content.items():
-        types = _PROTOCOL_TYPES[name]
-        if isinstance(value, bool) is not (bool in types) or not isinstance(value, types):
-            wanted = " or ".join(kind.__name__ for kind in types)
-            raise ConfigError(f"'protocol.{name}' is {value!r}; it must be of type {wanted}.")
-    return Protocol(**content)
 
 
 def _refuse_unknown(prefix: str, content: Mapping[str, Any], known: list[str]) -> None:

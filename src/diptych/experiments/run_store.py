@@ -47,7 +47,7 @@ def inputs_of(run: Run, dataset: Dataset, split: str, modalities: tuple[str, ...
     content = {
         "dataset": dataset.fingerprint,
         "method": run.method,
-        "params": method.get_params(),
+        "params": method.plain_params(),
         "protocol": run.protocol.to_json(),
         "modalities": list(modalities),
         "split": split,

@@ -195,7 +195,7 @@ def _by_item(parts: Sequence[tuple[Sequence[str], Floats]]) -> Floats:
 
 def model_block(method: Method, dataset: Dataset, scores: ModelScores) -> dict[str, Any]:
     """A fitted method's block as it stands in `results.json` under its name."""
-    params = method.get_params()
+    params = method.plain_params()
     seed = params.get("seed", method.record_["protocol"]["seed"])
     block = fit_block(params, method.record_) | {"seeds": [seed]} | score_blocks([scores])
     fitted_on = method.record_["dataset"]

@@ -128,7 +128,7 @@ def _parameters(model: Method) -> dict[str, Any]:
     record = model.record_
     scores = [trial["score"] for trial in record.get("selection", [])]
     return {
-        "given": {name: value for name, value in model.get_params().items() if name not in OF_THE_MACHINE},
+        "given": {name: value for name, value in model.plain_params().items() if name not in OF_THE_MACHINE},
         "chosen": record.get("chosen", {}),
         "trials": len(scores),
         "validation_map": max(scores) if scores else None,

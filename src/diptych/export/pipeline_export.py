@@ -115,4 +115,4 @@ def without_folders(features: str) -> str:
 def params_anywhere(model: Method) -> dict[str, Any]:
     """A model's parameters; those that say where it was fitted have their defaults."""
     usual = model.parameter_defaults()
-    return {name: usual[name] if name in OF_THE_MACHINE else value for name, value in model.get_params().items()}
+    return {name: usual[name] if name in OF_THE_MACHINE else value for name, value in model.plain_params().items()}

@@ -1,6 +1,5 @@
 """The contract of every method: fit on a dataset, embed a modality, represent a direction, save, load."""
 
-import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,34 +12,8 @@ from diptych._core.progress import Progress, silent
 from diptych.data import Arrays, Dataset, Protocol, TrainingData, as_dataset, describe_value, training_data
 from diptych.methods.embedding import Embedder
 from diptych.methods.purposes import SPACES
-from diptych.methods.selection import selection_note
+from diptych.methods.selection import Parametrised, selection_note
 from diptych.methods.training_inputs import ignore_single_class, note_lone_classes, refuse_single_class
-
-
-class Parametrised:
-    """Give `get_params`, `set_params` and a repr to a class whose constructor only stores its arguments."""
-
-    @classmethod
-    def parameter_defaults(cls) -> dict[str, Any]:
-        """The constructor's parameters and their defaults."""
-        signature = inspect.signature(cls.__init__)
-        return {name: p.default for name, p in signature.parameters.items() if name != "self"}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The current parameters, by name."""
-        return {name: getattr(self, name) for name in self.parameter_defaults()}
-
-    def set_params(self, **params: Any) -> Self:  # noqa: ANN401 - each parameter has its own type
-        """Change some parameters; an unknown name is an error."""
-        check_names(type(self).__name__, params, list(self.parameter_defaults()))
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = self.parameter_defaults()
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
 
 class Method(Parametrised, Embedder, ABC):
@@ -134,6 +107,7 @@ class Method(Parametrised, Embedder, ABC):
             ConfigError: for a parameter out of range, or arguments that are neither a dataset nor a mapping.
             FitError: when the method cannot learn from such data.
         """
+        self.check_params()
         seed = getattr(self, "seed", 0)
         caller = f"{type(self).__name__}.fit"
         dataset = as_dataset(caller, data, labels, splits=splits, pairs=pairs, seed=seed, test_share=0.0)
@@ -270,13 +244,6 @@ class Method(Parametrised, Embedder, ABC):
             )
         if self.uses_labels and not self.works_without_labels:
             refuse_single_class(type(self).__name__, data)
-
-
-def check_names(owner: str, given: dict[str, Any], known: list[str]) -> None:
-    """Refuse parameters the owner does not have."""
-    for name in given:
-        if name not in known:
-            raise ConfigError(f"{owner} has no parameter '{name}'; it has {', '.join(known) or 'none'}.")
 
 
 def is_learned(name: str) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from diptych._core.arrays import Features, Floats, Singles
 from diptych._core.errors import ConfigError, DataError
 from diptych._core.state import MALFORMED
-from diptych.data import Arrays, Dataset, Labels, as_dataset, as_rows, describe_value
+from diptych.data import Arrays, Dataset, Labels, as_dataset, as_rows, describe_value, first_wrong
 from diptych.evaluation import Similarity
 from diptych.features import Pipeline, check_same_pipeline, load_pipeline
 from diptych.methods.binary_codes import Binarisable
@@ -288,6 +288,6 @@ class Embedder(Binarisable, PipelineKeeper):
             raise DataError(f"'{modality}' features have shape {features.shape}; this model takes {dimension} columns.")
         for start in range(0, features.shape[0], _EMBED_ROWS):
             rows = features[start : start + _EMBED_ROWS]
-            if not np.isfinite(rows if isinstance(rows, np.ndarray) else rows.data).all():
-                row = first_row + start
-                raise DataError(f"'{modality}' features hold a value that is not finite at or after row {row}.")
+            if (wrong := first_wrong(rows)) is not None:
+                row, column, problem = wrong
+                raise DataError(f"row {first_row + start + row}, column {column} of '{modality}' {problem}.")

@@ -14,10 +14,11 @@ from diptych._core.files import atomic_folder, read_json
 from diptych._core.state import WEIGHTS, FolderFormat, hash_state, pack, to_weights, unpack, versions
 from diptych.data.dataset_files import PIPELINE_FOLDER
 from diptych.features import check_same_pipeline, load_pipeline
-from diptych.methods.base import Method, check_loaded, check_names, is_learned
+from diptych.methods.base import Method, check_loaded, is_learned
 from diptych.methods.binary_codes import check_codes
 from diptych.methods.exported import exported_problems, is_exported, load_exported
 from diptych.methods.registry import create, method_class, name_of
+from diptych.methods.selection import check_names
 
 FORMAT = "diptych-model"
 FORMAT_VERSION = 1
@@ -37,7 +38,7 @@ def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -
     named = {"method": name} if (name := name_of(method)) else {"method": "", "class": _class_name(type(method))}
     state, arrays = pack(method.learned_state())
     weights = to_weights(arrays)
-    body = named | {"params": method.get_params(), "state": state, "versions": versions()}
+    body = named | {"params": method.plain_params(), "state": state, "versions": versions()}
     body |= {"fingerprint": _fingerprint(body, weights)}
     if method.pipeline_folder is None:
         MODEL_FORMAT.write(folder, body, weights, overwrite=overwrite)

@@ -182,7 +182,7 @@ def _declared(target: str) -> dict[str, Any]:
 
 def create(name: str, **params: Any) -> "Method":  # noqa: ANN401 - each parameter has its own type
     """Make a method by name, with its variant's defaults and the given parameters on top."""
-    from diptych.methods.base import check_names  # so that listing the methods imports none
+    from diptych.methods.selection import check_names  # so that listing the methods imports none
 
     cls = method_class(name)
     check_names(f"method '{name}'", params, list(cls.parameter_defaults()))

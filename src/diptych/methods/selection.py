@@ -1,14 +1,16 @@
-"""Choose what a paper leaves open: try values, score each on the validation split, keep the best."""
+"""A method's parameters, and choosing those a paper leaves open by their score on the validation split."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from diptych._core.arrays import Features
+from diptych._core.arrays import Features, check_types, plain
+from diptych._core.errors import ConfigError
 from diptych.data import Labels, Partition, TrainingData
 from diptych.evaluation import Similarity, expected_average_precision, mean_average_precision
 
@@ -21,6 +23,51 @@ FEWEST_TO_JUDGE = 2
 `FEWEST_PER_CLASS` for each class they name, while at least `FEWEST_PAIRS` validation items have a partner, and
 `MORE_PAIRS` times as many as have a label. A modality with fewer than `FEWEST_TO_JUDGE` validation items is not
 scored."""
+
+
+class Parametrised:
+    """Give `get_params`, `set_params` and a repr to a class whose constructor only stores its arguments."""
+
+    @classmethod
+    def parameter_defaults(cls) -> dict[str, Any]:
+        """The constructor's parameters and their defaults."""
+        signature = inspect.signature(cls.__init__)
+        return {name: p.default for name, p in signature.parameters.items() if name != "self"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The current parameters, by name."""
+        return {name: getattr(self, name) for name in self.parameter_defaults()}
+
+    def plain_params(self) -> dict[str, Any]:
+        """The current parameters for a file: a grid of NumPy numbers leaves plain ones there."""
+        return {name: plain(value) for name, value in self.get_params().items()}
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401 - each parameter has its own type
+        """Change some parameters; an unknown name is an error."""
+        check_names(type(self).__name__, params, list(self.parameter_defaults()))
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def check_params(self) -> None:
+        """Refuse a value of another type than the constructor's annotation says; ranges are the method's own matter.
+
+        Raises:
+            ConfigError: naming the parameter, its value and what it may be.
+        """
+        check_types(type(self).__name__, type(self).__init__, self.get_params())
+
+    def __repr__(self) -> str:
+        defaults = self.parameter_defaults()
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def check_names(owner: str, given: dict[str, Any], known: list[str]) -> None:
+    """Refuse parameters the owner does not have."""
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{owner} has no parameter '{name}'; it has {', '.join(known) or 'none'}.")
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,10 @@ COLUMNS = {
         {"labels": text("y.csv", "a\nb\na\nb\n")},
         r"y\.csv has 3 rows \(a first line that is not all numbers",
     ),
-    "negative label": ({"labels": text("y.txt", "0\n1\n-1\n0\n")}, r"y\.txt: row 2 has the label -1.*missing_label=-1"),
+    "negative label": (
+        {"labels": text("y.txt", "0\n1\n-1\n0\n")},
+        r"y\.txt: row 2 has the label -1.*--missing-label -1",
+    ),
     "unknown class": (
         {"labels": text("y.txt", "a\nb\nc\na\n"), "classes": ["a", "b"], "ids": text("i.txt", "p\nq\nr\ns\n")},
         r"y\.txt: row 2 has the class 'c', which is not among the 2 known classes",
