@@ -244,7 +244,7 @@ class TestEmbed:
             method.embed("image", np.zeros((1, 13)))
         with pytest.raises(DataError, match="takes 12 columns"):
             method.embed("image", np.zeros(12))
-        with pytest.raises(DataError, match="not finite"):
+        with pytest.raises(DataError, match="row 0, column 0 of 'image' is nan: replace it"):
             method.embed("image", np.full((1, 12), np.nan))
 
 
