@@ -115,10 +115,18 @@ def test_a_penalty_is_as_strong_as_labels_without_meaning_ask_for():
 
 
 def test_weaker_penalties_are_not_tried_once_held_out_rows_lose(monkeypatch):
-    tried, losses = [], [0.9, 0.5, 0.501, 0.4, 0.6]
-    monkeypatch.setattr(regression_member, "_loss", lambda solution, *heard: tried.append(solution) or losses.pop(0))
+    losses = iter([0.9, 0.5, 0.501, 0.4, 0.6])
+    monkeypatch.setattr(regression_member, "_loss", lambda solution, *held_out: next(losses))
     assert fit(*_targets(data(40)), data(FEWEST_HELD_OUT), 0)[1].strength == STRENGTHS[3]
-    assert len(tried) == 5
+    assert not list(losses)
+
+
+def test_of_many_rows_every_second_penalty_is_tried(monkeypatch):
+    monkeypatch.setattr(regression_member, "MANY_ROWS", 160)
+    (rows, codes), judges = data(160), data(FEWEST_HELD_OUT, seed=2)
+    assert fit(rows, one_hot(codes), judges, 0)[1].strength in STRENGTHS[::2]
+    wanted = fit(rows[:159], one_hot(codes[:159]), judges, 0)[1].strength
+    assert wanted in STRENGTHS[1::2]
 
 
 @pytest.mark.parametrize("judges", [None, FEWEST_HELD_OUT - 1])

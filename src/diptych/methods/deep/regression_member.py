@@ -16,7 +16,9 @@ from diptych.methods.semantic.posteriors import KernelPosteriors, Posteriors
 STRENGTHS = (1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
 """Penalties from strong to weak: each solution starts from the one before, so that all cost little more than one.
 
-They reach as far as the data may ask for, because weaker ones are tried only while held-out rows gain (`_best_on`)."""
+They reach as far as the data may ask for, because weaker ones are tried only until held-out rows lose (`_best_on`).
+Of `MANY_ROWS` every second one will do: the more rows, the less a penalty matters, and the longer a solution takes.
+"""
 
 TRIED_STRENGTHS = (3e-2, 3e-3, 3e-4, 3e-5)
 """The penalties by which kernels are compared."""
@@ -73,14 +75,15 @@ def fit_regression_member(
     sharpness = _best_sharpness(learning, scoring, seed) if with_kernel else None
     kernel = None if sharpness is None else GaussianFeatures.of(learning[0].numpy(), sharpness, seed)
     heard = _mapped(scoring[0], kernel), scoring[1]
-    best, solution, _ = _best_on(heard, _path(_mapped(learning[0], kernel), learning[1], STRENGTHS))
+    strengths = STRENGTHS[::2] if len(rows) >= MANY_ROWS else STRENGTHS
+    best, solution, _ = _best_on(heard, _path(_mapped(learning[0], kernel), learning[1], strengths))
     if len(learning[0]) < len(rows):
         kernel = None if sharpness is None else GaussianFeatures.of(rows, sharpness, seed)
         everything = _mapped(torch.from_numpy(rows), kernel)
-        *_, solution = _path(everything, torch.from_numpy(targets), STRENGTHS[: best + 1])
+        *_, solution = _path(everything, torch.from_numpy(targets), strengths[: best + 1])
     weight, bias = (part.double().numpy() for part in solution)
     fitted = Posteriors(weight, bias) if kernel is None else KernelPosteriors.on(kernel, weight, bias)
-    return fitted, RegressionChoice(STRENGTHS[best], sharpness)
+    return fitted, RegressionChoice(strengths[best], sharpness)
 
 
 def held_out_loss(rows: Singles, targets: Singles, held_out: HeldOut, seed: int) -> float:
