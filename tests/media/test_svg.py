@@ -98,6 +98,9 @@ HUGE = base64.b64encode(
             svg(f'<image id="a" href="data:image/png;base64,{LARGE}"/>' + '<use href="#a"/>' * 50),
             "too intricate",
         ),
+        (svg(f"<style>rect{{mask:url(#m)}}</style><mask id='m'>{RED}</mask>" + RED * 300), "too intricate"),
+        (svg("<style>.a,g{opacity:.5}</style>" + "<g/>" * 300), "too intricate"),
+        (svg(f'<path stroke="red" d="M0 0{"L9 9L0 0" * 60_000}"/>'), "too intricate"),
         (svg("<g>")[:-6], "not a valid SVG"),
         (b"<html><body><svg></svg></body></html>", "not a valid SVG .its first element is not 'svg'"),
     ],
@@ -105,6 +108,33 @@ HUGE = base64.b64encode(
 def test_hostile_drawings_get_their_reason(content, reason) -> None:
     with pytest.raises(ImageError, match=reason):
         decode_image(content)
+
+
+ZIGZAG = "M0 50" + "".join(f"L{number % 200} {number * 37 % 100}" for number in range(2_000))
+DASHES = f"M0 0{'L200 100L0 0' * 20}"
+
+
+@pytest.mark.parametrize(
+    ("plain", "laborious"),
+    [
+        (
+            f'<path d="{ZIGZAG}" stroke="red"/>',
+            f'<marker id="m" markerWidth="9" markerHeight="9">{RED * 50}</marker>'
+            f'<path d="{ZIGZAG}" stroke="red" marker-mid="url(#m)"/>',
+        ),
+        (
+            f'<path d="{DASHES}" stroke="red"/>',
+            f'<path d="{DASHES}" stroke="red" stroke-dasharray="20"/>',
+        ),
+        (
+            f'<path d="{DASHES}" stroke="red"/>',
+            f'<style>path{{stroke-/**/dasharray:9;STROKE-DASHARRAY/* */:20}}</style><path d="{DASHES}" stroke="red"/>',
+        ),
+    ],
+    ids=["markers", "dashes", "styled"],
+)
+def test_what_a_few_bytes_repeat_without_end_is_left_out(plain, laborious) -> None:
+    assert (decode_image(svg(laborious)) == decode_image(svg(plain))).all()
 
 
 def test_circles_of_references_end() -> None:

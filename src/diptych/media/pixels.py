@@ -121,11 +121,12 @@ _LAYER_COST = 200
 _MOST_DEPTH = 64
 _MOST_RATIO = 50.0
 _MOST_EMBEDDED_PIXELS = 16_000_000
-_EMBEDDED_PIXELS_PER_COST = 1_600
+_EMBEDDED_PIXELS_PER_COST, _OUTLINE_PER_COST, _LONG_OUTLINE = 1_600, 100, 2_000
 """An embedded image is decoded each time that it is drawn."""
 _LAYERED = re.compile(r"opacity|mask|clip-path|mix-blend|pattern")
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([^'\")\s]+)")
-_FILTER_RULE = re.compile(r"(?<![\w-])filter\s*:[^;}]*;?")
+_EFFECT_RULE = re.compile(r"(?<![\w-])(?:filter|stroke-dasharray)\s*:[^;}]*;?", re.IGNORECASE)
+_COMMENT, _RULE = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL), re.compile(r"([^{}]*)\{([^{}]*)\}")
 _EMBEDDED_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _EMBEDDED = re.compile(r"data:image/(png|jpe?g|gif|webp)\s*;\s*base64\s*,", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*\+?(\d*\.?\d+(?:[eE][-+]?\d+)?)\s*(px|pt|pc|mm|cm|in|em|ex)?\s*$")
@@ -151,7 +152,7 @@ def draw_svg(data: bytes) -> ImageArray:
     if max(width, height) > _MOST_RATIO * min(width, height):
         raise SvgError(f"the SVG claims a size of {width:g} × {height:g}; it is too narrow to be drawn")
     embedded = _check_references(root)
-    _remove_filters(root)
+    _remove_effects(root)
     if _Cost(root, embedded).of(root) > _MOST_COST:
         raise SvgError("the SVG is too intricate to be drawn")
     try:
@@ -238,17 +239,18 @@ def _embedded_pixels(encoded: str) -> int:
     return pixels
 
 
-def _remove_filters(root: ElementTree.Element) -> None:
-    """Draw everything without filters: shadows and blurs say little, and the renderer may spend minutes on one."""
+def _remove_effects(root: ElementTree.Element) -> None:
+    """Draw everything without filters, markers and dashes: they say little, and one may take the renderer minutes."""
     for parent in root.iter():
         for child in list(parent):
-            if _local(child.tag) == "filter":
+            if _local(child.tag) in ("filter", "marker"):
                 parent.remove(child)
-        parent.attrib.pop("filter", None)
+        for name in ("filter", "stroke-dasharray"):
+            parent.attrib.pop(name, None)
         if "style" in parent.attrib:
-            parent.attrib["style"] = _FILTER_RULE.sub("", parent.attrib["style"])
+            parent.attrib["style"] = _EFFECT_RULE.sub("", _COMMENT.sub("", parent.attrib["style"]))
         if _local(parent.tag) == "style" and parent.text:
-            parent.text = _FILTER_RULE.sub("", parent.text)
+            parent.text = _EFFECT_RULE.sub("", _COMMENT.sub("", parent.text))
 
 
 class _Cost:
@@ -258,8 +260,9 @@ class _Cost:
         self._embedded = embedded
         self._by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
         sheets = " ".join(element.text or "" for element in root.iter() if _local(element.tag) == "style")
-        self._sheet_targets = set(_REFERENCE.findall(sheets))
-        self._sheet_layers = bool(_LAYERED.search(sheets))
+        rules = _RULE.findall(sheets)
+        general = " ".join(body for names, body in rules if not all("." in name for name in names.split(",")))
+        self._styles = [(_REFERENCE.findall(text), bool(_LAYERED.search(text))) for text in (general, sheets)]
         self._known: dict[ElementTree.Element, float] = {}
 
     def of(self, element: ElementTree.Element) -> float:
@@ -267,14 +270,15 @@ class _Cost:
         if element in self._known:
             return self._known[element]
         self._known[element] = 0.0
+        outline = sum(len(element.get(name, "")) for name in ("d", "points"))
         written = " ".join(f"{_local(name)} {value}" for name, value in element.attrib.items() if _local(name) != "d")
         targets = _REFERENCE.findall(written)
         targets += [value.strip()[1:] for name, value in element.attrib.items() if _local(name) == "href"]
-        styled = self._sheet_layers and element.get("class") is not None
-        if element.get("class") is not None:
-            targets += [target for target in self._sheet_targets if self._draws(target)]
+        style_targets, styled = self._styles[element.get("class") is not None]
+        targets += [target for target in set(style_targets) if self._draws(target)]
         layered = styled or _LAYERED.search(written) or _local(element.tag) in ("pattern", "mask")
         cost = float(_LAYER_COST if layered else 1) + self._embedded.get(element, 0) / _EMBEDDED_PIXELS_PER_COST
+        cost += outline / _OUTLINE_PER_COST + (outline / _LONG_OUTLINE) ** 2  # a stroke may cross all others
         for target in targets:
             if target in self._by_id:
                 cost += self.of(self._by_id[target])
