@@ -16,6 +16,7 @@ from PIL import Image
 from diptych.search import NewItem, Searcher
 from faults.clients import Load, searching
 from faults.programs import serving
+from media.test_memory import jpeg2000_of, jpeg_of_scans, tiff_of_strips
 from search.gallery import png
 from serving.test_uploads import encoded
 
@@ -55,6 +56,7 @@ def uploads():
         [[saved(Image.new("RGB", (6_000, 6_000)), "TIFF", compression="tiff_lzw")], [animated]],
     )
     yield "progressive JPEG", [[progressive]] * 4
+    yield "very many parts", [[jpeg2000_of(1_000, precinct=1)], [jpeg_of_scans(5_000)], [tiff_of_strips(4_000_000)]] * 3
     yield "16 small ones each", [small] * 12
     yield "20 MB of noise", [[noise]] * 12
 

@@ -165,6 +165,8 @@ RAW = {
     "HTTP/9": b"GET / HTTP/9.9\r\n\r\n",
     "a header of a megabyte": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 2**20 + b"\r\n\r\n",
     "20,000 headers": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: a\r\n" * 20_000 + b"\r\n",
+    "a million chunks of a byte": POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * 1_000_000,
+    "a chunk without a length": POST.replace(b"/v1/search", b"/healthz") + b"Transfer-Encoding: chunked\r\n\r\nz\r\n",
     "a line feed in a header": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: a\nY: b\r\n\r\n",
 }
 

@@ -1,5 +1,8 @@
 """Labels: kept whole, with who and when, through CSV, backups and rebuilds."""
 
+import csv
+import io
+
 import pytest
 
 from diptych._core.errors import DataError
@@ -57,6 +60,15 @@ def test_a_table_comes_back_as_it_was_and_bad_lines_are_named(own) -> None:
     assert [problem.line for problem in problems] == [3, 4] and "yesterday" in problems[0].message
     with pytest.raises(DataError, match="needs 'item'"):
         read_csv("id;label\n", "x")
+
+
+def test_no_cell_of_an_exported_table_is_a_formula() -> None:
+    hostile = ["=1+1", "+1", "-1", "@sum", "'=1+1", "''-x", "'s", "plane"]
+    given = [Label.now(name, name, who=name.lstrip("'"), source="imported") for name in hostile]
+    table = write_csv(given)
+    assert read_csv(table, "x") == (given, [])
+    cells = [cell for row in csv.reader(io.StringIO(table)) for cell in row]
+    assert len(cells) == 54 and not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ CREATE TABLE IF NOT EXISTS history (
 );
 """
 _DELETED = "deleted"
+_COMPUTED = ("=", "+", "-", "@", "\t", "\r")
+"""What the cells begin with that spreadsheets take for formulas."""
 
 
 @dataclass(frozen=True)
@@ -196,8 +198,22 @@ def write_csv(labels: Iterable[Label]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    writer.writerows([value if value is not None else "" for value in astuple(label)] for label in labels)
+    writer.writerows([_escaped(value or "") for value in astuple(label)] for label in labels)
     return file.getvalue()
+
+
+def _escaped(cell: str) -> str:
+    """A cell that a spreadsheet shows and does not compute; `read_csv` takes the apostrophe away.
+
+    >>> _escaped("=1+1"), _escaped("plane")
+    ("'=1+1", 'plane')
+    """
+    return f"'{cell}" if cell.lstrip("'").startswith(_COMPUTED) else cell
+
+
+def _unescaped(cell: str | None) -> str:
+    escaped = cell is not None and cell.startswith("'") and cell.lstrip("'").startswith(_COMPUTED)
+    return cell[1:] if cell and escaped else cell or ""
 
 
 @dataclass(frozen=True)
@@ -241,14 +257,15 @@ def read_csv(text: str, who: str) -> tuple[list[Label], list[CsvProblem]]:
 
 
 def _of_row(row: dict[str, str | None], who: str) -> Label:
-    label = (row.get("label") or "").strip() or None
+    label = _unescaped(row.get("label")).strip() or None
     answer = (row.get("answer") or "").strip() or ("class" if label else "skip")
     time = (row.get("time") or "").strip()
     try:
         time = _shown(datetime.fromisoformat(time)) if time else _now()
     except (ValueError, OverflowError):  # the second of a year that only its own time zone knows
         raise DataError(f"the time {time!r:.40} is none; write it as 2026-01-31T12:00:00Z.") from None
-    found = Label(row.get("item") or "", answer, label, row.get("who") or who, time, "imported")  # type: ignore[arg-type]
+    item, by = _unescaped(row.get("item")), _unescaped(row.get("who")) or who
+    found = Label(item, answer, label, by, time, "imported")  # type: ignore[arg-type]
     return found.checked()
 
 
