@@ -26,21 +26,21 @@ REFERENCE = ROOT / "docs" / "reference"
 _GENERATED = "<!-- written by `make reference`; change the code instead -->"
 
 VARIABLES = {
-    "DIPTYCH_CACHE": ("`~/.cache/diptych`", "where rows of features and stages of training are kept to be used again"),
-    "DIPTYCH_ROW_CACHE_GB": ("4", "how many GB of feature rows are kept; 0 keeps none"),
+    "DIPTYCH_CACHE": ("`~/.cache/diptych`", "folder for reusable feature rows and training stages"),
+    "DIPTYCH_ROW_CACHE_GB": ("4", "size limit of cached feature rows in GB; 0 for none"),
     "DIPTYCH_ENGINE_URL": (
         "–",
-        "the address of the server that keeps an index's vectors, password and all; instead of `--url`",
+        "URL of the vector database, including the password; instead of `--url`",
     ),
-    "DIPTYCH_READ_KEY": ("–", "the key that a server asks for; instead of `--read-key`, which process lists show"),
-    "DIPTYCH_WRITE_KEY": ("–", "the key that changes items; instead of `--write-key`"),
-    "DIPTYCH_TENSORBOARD": ("–", "1 writes the training of deep methods for TensorBoard, beside their stages"),
-    "OMP_NUM_THREADS": ("the cores", "threads of every process, as the numerical libraries read it"),
+    "DIPTYCH_READ_KEY": ("–", "key required to search; instead of `--read-key`, which process lists show"),
+    "DIPTYCH_WRITE_KEY": ("–", "key required to change items; instead of `--write-key`"),
+    "DIPTYCH_TENSORBOARD": ("–", "1 writes the training of deep methods for TensorBoard"),
+    "OMP_NUM_THREADS": ("all cores", "threads of the numerical libraries in every process"),
 }
-"""The environment variables a person sets, with their defaults."""
+"""The environment variables for users, with their defaults."""
 
 INTERNAL = {"DIPTYCH_SERVE_INDEX", "DIPTYCH_SERVE_SETTINGS", "DIPTYCH_THREADS_ALONE"}
-"""Variables by which a process speaks to those it starts."""
+"""Variables that a process sets for those it starts."""
 
 
 def commands_page() -> str:
@@ -51,8 +51,8 @@ def commands_page() -> str:
         "",
         _GENERATED,
         "",
-        "`diptych COMMAND --help` shows the same. Every command that prints a table for people takes `--json` where a "
-        "program may want it. A mistake is one sentence on stderr and exit status 2.",
+        "This page lists every command with its options, as `diptych COMMAND --help` does. With `--json`, commands "
+        "print their result as JSON. Errors are one sentence on stderr, with exit status 2.",
         "",
     ]
     for name, command in root.commands.items():
@@ -81,7 +81,7 @@ def _command(name: str, command: Any, level: str) -> list[str]:  # noqa: ANN401
         written, said = record
         rows.append([f"`{written}`".replace("|", r"\|"), _cell(said)])
     if rows:
-        lines += [*table(["argument or option", "what it says"], rows, numbers=[]), ""]
+        lines += [*table(["argument or option", "meaning"], rows, numbers=[]), ""]
     return lines
 
 
@@ -92,16 +92,16 @@ def methods_page() -> str:
         "",
         _GENERATED,
         "",
-        "`diptych methods` lists them; `--method NAME` and `--set NAME=VALUE` of `diptych fit`, or "
-        "`diptych.create(NAME, …)` in Python, make one. The pages under Explanation give the equations, "
-        "the sources and the reasons.",
+        "This page lists every method with its parameters. Choose one with `diptych fit --method NAME --set "
+        "PARAMETER=VALUE`, or `diptych.create(NAME, …)` in Python. The pages under Explanation give the equations, the "
+        "sources and the reasons.",
         "",
     ]
     summary = []
     for name in names():
         cls = method_class(name)
         summary.append([f"[`{name}`](#{name})", f"`{cls.__name__}`", _cell(entry(name).summary), _learns_from(cls)])
-    lines += [*table(["name", "class", "what it is", "learns from"], summary, numbers=[]), ""]
+    lines += [*table(["name", "class", "description", "learns from"], summary, numbers=[]), ""]
     for name in names():
         lines += _method(name)
     return "\n".join(lines).rstrip() + "\n"
@@ -116,7 +116,7 @@ def _method(name: str) -> list[str]:
     cls, known = method_class(name), entry(name)
     count = "any number of modalities" if cls.max_modalities is None else f"{cls.max_modalities} modalities"
     facts = [f"[`{cls.__name__}`](api.md#diptych.{cls.__name__})", count]
-    facts += ["depends on a seed" if cls.stochastic else "without chance"]
+    facts += ["depends on a seed" if cls.stochastic else "deterministic"]
     facts += [f"needs `diptych[{known.extra}]`"] if known.extra else []
     said = _arguments(cls)
     defaults = {**cls.parameter_defaults(), **known.defaults}
@@ -156,31 +156,33 @@ def settings_page() -> str:
         "",
         _GENERATED,
         "",
+        "This page lists environment variables, the keys of recipe files, the settings of the server, and the extras.",
+        "",
         "## Environment variables",
         "",
         *table(["variable", "default", "meaning"], variables, numbers=[]),
         "",
         "## Recipes",
         "",
-        "`diptych compare DATASET --recipe FILE.toml` reads an experiment from a file, and options on the command line "
-        "overrule it. Unknown keys are errors.",
+        "`diptych compare DATASET --recipe FILE.toml` reads an experiment from a file; options on the command line "
+        "take precedence. Unknown keys are errors.",
         "",
         *table(["key", "default", "meaning"], recipe, numbers=[]),
         "",
-        "`[protocol]` says what training may see; `[params.NAME]` holds parameters of a method.",
+        "`[protocol]` sets what training may see, `[params.NAME]` the parameters of a method.",
         "",
         *table(["key of `[protocol]`", "default", "meaning"], _cells(_attributes(Protocol)), numbers=[]),
         "",
         "## The server",
         "",
-        "What `diptych serve` allows. In Python they are the arguments of `diptych.serving.ServingSettings`; the "
-        "command has options for those that a person is likely to change ([how to serve](../how-to/serve.md)).",
+        "The arguments of `diptych.serving.ServingSettings`. `diptych serve` has options for the most common ones "
+        "([how to serve](../how-to/serve.md)).",
         "",
         *table(["setting", "default", "meaning"], _cells(_attributes(ServingSettings)), numbers=[]),
         "",
         "## Extras",
         "",
-        "`pip install 'diptych[NAME,…]'` installs what parts of the program need; a missing one is named by the error.",
+        "`pip install 'diptych[NAME,…]'` installs optional packages; if one is missing, the error names its extra.",
         "",
         *table(
             ["extra", "packages"],
@@ -216,12 +218,12 @@ def features_table() -> str:
             needs = f"`{known['needs']}`" if known["needs"] else "–"
             rows.append([f"`{known['written']}`{default}", media_type, columns, known["kind"], known["summary"], needs])
     return (
-        "\n".join(table(["feature", "of", "columns", "kind", "what it is", "needs"], rows, numbers=["columns"])) + "\n"
+        "\n".join(table(["feature", "of", "columns", "kind", "description", "needs"], rows, numbers=["columns"])) + "\n"
     )
 
 
 def _cell(text: str) -> str:
-    """A sentence fit for a table's cell."""
+    """Text as a table cell."""
     return " ".join(text.split()).replace("|", r"\|")
 
 

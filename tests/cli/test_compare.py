@@ -36,7 +36,7 @@ def test_a_failure_is_a_row_and_status_one(diptych, tmp_path, counts_dataset):
     assert "failed" in row
     assert "[1/2] failing: failed: the <b>matrix</b> is singular; choose a ridge." in ended.err
     assert "steady" in ended.out
-    assert "failed: failing; the same command tries them again" in ended.err
+    assert "failed: failing; run the same command to try them again" in ended.err
     assert "Traceback" not in ended.err
 
 

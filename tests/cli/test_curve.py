@@ -69,7 +69,7 @@ def test_a_failure_is_a_gap_a_line_and_status_one(diptych, tmp_path, counts_data
     ended = diptych("curve", counts_dataset.path, *options)
     assert ended.status == 1
     assert "hungry failed at labels per class 1: seed 0: too few labels; give five per class." in ended.out
-    assert "failed: hungry; the same command tries them again" in ended.err
+    assert "failed: hungry; run the same command to try them again" in ended.err
     assert "Traceback" not in ended.err
 
 

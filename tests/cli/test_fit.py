@@ -52,7 +52,7 @@ def test_labels_are_propagated_unless_a_person_says_no(
     ("method", "words"),
     [
         ("cdmlmr", "stopped; what was trained so far is kept; run the same command to continue."),
-        ("cca", "stopped; nothing is kept; the same command starts again."),
+        ("cca", "stopped; nothing was kept; run the same command to start again."),
     ],
 )
 def test_ctrl_c_is_one_line_and_status_130(diptych, tmp_path, counts_dataset, monkeypatch, method, words):
@@ -72,13 +72,11 @@ def test_a_network_that_is_not_cached_keeps_nothing(diptych, tmp_path, counts_da
 
     monkeypatch.setattr("diptych.experiments.fit_one", interrupted)
     ended = diptych("fit", counts_dataset.path, "--set", "cache=null", "--out", tmp_path / "model")
-    assert (ended.status, ended.err) == (130, "stopped; nothing is kept; the same command starts again.\n")
+    assert (ended.status, ended.err) == (130, "stopped; nothing was kept; run the same command to start again.\n")
 
 
 def test_what_came_from_the_cache_is_said_and_not_counted():
-    assert show_fit_seconds({"fit_seconds": 17.0, "reused_seconds": 11.0}) == (
-        "6.0 s (what once took 11 s came from the cache)"
-    )
+    assert show_fit_seconds({"fit_seconds": 17.0, "reused_seconds": 11.0}) == ("6.0 s (saved 11 s by the cache)")
     assert show_fit_seconds({"fit_seconds": 17.0}) == "17 s"
 
 
@@ -116,4 +114,4 @@ def test_a_fake_that_is_not_torch_needs_no_cache_to_stop(diptych, tmp_path, coun
     monkeypatch.setattr(registry, "_METHODS", fakes.METHODS)
     monkeypatch.setattr(fakes.Fake, "_fit", lambda self, data, progress: (_ for _ in ()).throw(KeyboardInterrupt))
     ended = diptych("fit", counts_dataset.path, "--method", "steady", "--out", tmp_path / "model")
-    assert (ended.status, ended.err) == (130, "stopped; nothing is kept; the same command starts again.\n")
+    assert (ended.status, ended.err) == (130, "stopped; nothing was kept; run the same command to start again.\n")

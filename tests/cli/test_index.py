@@ -65,7 +65,7 @@ def test_changes_are_kept_or_discarded_when_it_is_built_again(diptych, made, tmp
     assert diptych(*build).status == 0
     assert diptych("add", tmp_path / "i", "--text", "a red wall", "--id", "mine").status == 0
     again = diptych(*build, "--overwrite")
-    assert again.status == 0 and "1 changes of the index that was replaced are kept" in again.err
+    assert again.status == 0 and "1 changes of the replaced index are kept" in again.err
     with Searcher.open(tmp_path / "i") as searcher:
         assert searcher.get("mine") is not None
     assert diptych(*build, "--overwrite", "--discard-changes").status == 0

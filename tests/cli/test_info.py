@@ -50,7 +50,7 @@ def test_people_see_the_facts(dataset):
 
 
 def test_verify(dataset):
-    assert "as they were written" in run(dataset.path, "--verify").stdout
+    assert "match their checksums" in run(dataset.path, "--verify").stdout
     assert json.loads(run(dataset.path, "--json", "--verify").stdout)["verified"] is True
     path = dataset.path / "image.npy"
     content = bytearray(path.read_bytes())

@@ -24,7 +24,7 @@ def made(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["index", "model", "dataset"])
 def test_what_is_intact_is_said_to_be(kind, made, diptych) -> None:
     ended = diptych("verify", made / kind)
-    assert (ended.status, ended.out) == (0, f"{made / kind}: the {kind} is as it was written\n")
+    assert (ended.status, ended.out) == (0, f"{made / kind}: the {kind} matches its checksums\n")
     assert json.loads(diptych("verify", made / kind, "--json").out) == {
         "folder": str(made / kind),
         "kind": kind,

@@ -24,7 +24,7 @@ def test_a_failure_is_status_one(diptych, tmp_path, counts_dataset):
         "reproduce", "wikipedia", "--data", counts_dataset.path, "--methods", "failing,steady", "-o", tmp_path
     )
     assert ended.status == 1
-    assert "failed: failing; the same command tries them again" in ended.err
+    assert "failed: failing; run the same command to try them again" in ended.err
     assert (tmp_path / "reproduction.md").exists()
 
 

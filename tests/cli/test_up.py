@@ -138,7 +138,7 @@ def test_a_folder_with_texts_is_followed_while_it_is_searched(tmp_path):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 0 and "Traceback" not in said, said
-    assert said.rstrip().endswith("stopped; the same command starts the search again.")
+    assert said.rstrip().endswith("stopped; run the same command to start the search again.")
     status, _, err = ended("things", "--check")
     assert status == 0, err
     assert "3/3" not in err, "what was followed is not done again"
@@ -175,7 +175,7 @@ def test_an_interrupt_while_it_works_ends_in_one_line(tmp_path):
     ("words", "said"),
     [
         (("nowhere.csv",), "there is no nowhere.csv"),
-        ((".", "--out", "made"), "lies inside"),
+        ((".", "--out", "made"), "is inside"),
         (("x.csv", "--json"), "--json prints the result of --check"),
         (("x.csv", "--check", "--watch"), "give one of them"),
     ],

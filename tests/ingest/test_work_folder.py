@@ -147,8 +147,8 @@ def test_a_full_disk_ends_in_one_sentence_and_the_same_call_goes_on(
             assert not options.out.exists()
     assert made.resumed and room > 5
     assert messages == {
-        f"the disk of {options.out} is full; free space or choose another folder, then run the same command again, "
-        "which goes on from here."
+        f"the disk of {options.out} is full; free space or choose another folder, then run the same command again to "
+        "continue."
     }
     assert folder_content(options.out) == folder_content(undisturbed.out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made", "raw", "undisturbed"]

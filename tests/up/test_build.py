@@ -226,7 +226,7 @@ def test_broken_images_are_no_reason_to_fit_again(table, bring):
 def test_a_folder_is_of_one_source(table, bring, tmp_path):
     bring(table)
     other = write_raw(tmp_path / "other", per_colour=5)
-    with pytest.raises(DataError, match=r"holds the search of .*raw"):
+    with pytest.raises(DataError, match=r"contains the search for .*raw"):
         bring(other)
 
 

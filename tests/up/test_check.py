@@ -88,7 +88,7 @@ def test_what_is_wrong_is_found_out_and_named(app, path, answer, failing, said):
 def test_an_item_that_is_like_itself_is_found_out(app, searcher):
     first = min(searcher.images)
     checks = outcome(Spoiled(app, "GET /v1/similar", JSONResponse({"hits": [hit(first)]})))
-    assert checks["item"].said == "it is found to be like itself"
+    assert checks["item"].said == "the item itself is among the hits"
 
 
 def test_without_the_key_nothing_passes_but_the_page(app):

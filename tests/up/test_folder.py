@@ -23,7 +23,7 @@ def test_a_folder_never_holds_its_own_search(tmp_path, monkeypatch, written):
     monkeypatch.chdir(tmp_path / "shop")
     assert search_folder(Path(written), None).path == tmp_path / "shop-search"
     assert source_name(Path(written)) == "shop"
-    with pytest.raises(ConfigError, match="lies inside"):
+    with pytest.raises(ConfigError, match="is inside"):
         search_folder(Path(written), Path("made"))
 
 
@@ -42,7 +42,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("Dear Ann")
     with (
-        pytest.raises(DataError, match="holds something else than a search"),
+        pytest.raises(DataError, match="is not the folder of a search"),
         SearchFolder(tmp_path / "letters").claimed(),
     ):
         pass

@@ -195,9 +195,9 @@ def test_small_changes_keep_the_model():
 @pytest.mark.parametrize(
     ("now", "reason"),
     [
-        (items(*MANY, *(f"new{number}" for number in range(21))), "21 items are new, changed or gone"),
-        (items(*MANY[21:]), "21 items are new, changed or gone"),
-        (items(*MANY) | {id: item(id, text="changed") for id in MANY[:21]}, "21 items are new, changed or gone"),
+        (items(*MANY, *(f"new{number}" for number in range(21))), "21 items are new, changed or removed"),
+        (items(*MANY[21:]), "21 items are new, changed or removed"),
+        (items(*MANY) | {id: item(id, text="changed") for id in MANY[:21]}, "21 items are new, changed or removed"),
         (items(*MANY) | {"x": item("x", label="blue")}, "the label 'blue' is new"),
         ({id: item(id, label=None) for id in MANY}, "the label 'red' is no longer used"),
         (items(*MANY) | {id: item(id, label=None) for id in MANY[:6]}, "6 of 100 known items have other labels"),

@@ -268,4 +268,4 @@ def test_it_says_when_the_model_should_be_fitted_again(tmp_path, folder):
         )
         until(lambda: len(said) == 2)
     assert said[0] == "1 new: odd"
-    assert said[1] == "the model should be fitted again, for the label 'odd' is new; restart to do so."
+    assert said[1] == "the model should be fitted again because the label 'odd' is new; restart to do so."

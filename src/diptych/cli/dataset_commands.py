@@ -27,7 +27,7 @@ def info(
     as_json: AsJson = False,
     verify: Annotated[bool, typer.Option("--verify", help="Read every file and compare it with its hash.")] = False,
 ) -> None:
-    """Show what a dataset holds: items, splits, modalities and classes."""
+    """Show a dataset's items, splits, modalities and classes."""
     from diptych.data import Dataset
 
     opened = Dataset.open(dataset)
@@ -41,7 +41,7 @@ def info(
     console = Console()
     print_facts(opened, console)
     if verify:
-        console.print("All parts are as they were written.")
+        console.print("All parts match their checksums.")
 
 
 def facts(dataset: Dataset) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def _rows(probed: Probed) -> list[tuple[str, ...]]:
 
 
 def _caption(probed: Probed) -> str:
-    return f"always naming the most frequent class: {probed.chance:.3f}; penalties chosen on validation"
+    return f"most frequent class: {probed.chance:.3f}; penalties chosen on validation"
 
 
 def _table(probed: Probed) -> Table:

@@ -38,12 +38,12 @@ def demo(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result of --check as JSON.")] = False,
     open_page: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in a browser, where there is a display.")
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser, if there is a display.")
     ] = True,
 ) -> None:
     """Search a sample of emoji with text and images.
 
-    Where the output is not a terminal, the search is checked as with --check, and ends.
+    If the output is not a terminal, the search is checked as with --check.
     """
     from diptych._core.processes import usable_cores
     from diptych.data.emoji import make_emoji

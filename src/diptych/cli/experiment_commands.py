@@ -136,7 +136,7 @@ def curve(
     fresh: Fresh = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score methods with more and more training labels; run again to continue where it stopped."""
+    """Score methods with increasing numbers of training labels; run again to continue where it stopped."""
     from diptych.cli.experiment_runner import run_experiment
     from diptych.data import Dataset, Protocol
     from diptych.experiments import Recipe, label_curve
@@ -182,7 +182,7 @@ def reproduce(
     ] = None,
     raw: Annotated[
         Path | None,
-        typer.Option("--raw", metavar="FOLDER", help="Released images and texts, described as in the paper first."),
+        typer.Option("--raw", metavar="FOLDER", help="Released images and texts, to extract features as in the paper."),
     ] = None,
     seeds: Annotated[str, typer.Option("--seeds", metavar="0,1,2", help="Seeds, separated by commas.")] = _SEEDS,
     profile: Annotated[

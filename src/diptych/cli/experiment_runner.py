@@ -203,5 +203,5 @@ def run_experiment(
     messages.print(f"{what}: {escape(str(where))}", soft_wrap=True, highlight=False)
     names = ", ".join(dict.fromkeys(failed(results)))
     if names:
-        messages.print(f"[red]failed: {escape(names)}; the same command tries them again.[/red]", soft_wrap=True)
+        messages.print(f"[red]failed: {escape(names)}; run the same command to try them again.[/red]", soft_wrap=True)
         raise typer.Exit(1)

@@ -27,8 +27,8 @@ app = typer.Typer(
 Source = Annotated[Path, typer.Argument(help="Folder with the released files.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder of the new dataset.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")]
-ValShare = Annotated[float, typer.Option("--val-share", help="Share of validation items, where splits are drawn.")]
-TestShare = Annotated[float, typer.Option("--test-share", help="Share of test items, where splits are drawn.")]
+ValShare = Annotated[float, typer.Option("--val-share", help="Share of validation items, if splits are drawn.")]
+TestShare = Annotated[float, typer.Option("--test-share", help="Share of test items, if splits are drawn.")]
 WikipediaSplit = Annotated[
     Literal["auto", "authors", "seeded"], typer.Option("--split", help="The authors' split, or one drawn by seed.")
 ]
@@ -76,7 +76,9 @@ def rsicd(
     text_features: Annotated[str, Features] = "bow:1000",
     captions: Annotated[
         Captions,
-        typer.Option("--captions", help="Several captions of an image: join them, take the first, or an item each."),
+        typer.Option(
+            "--captions", help="Several captions of an image: join them, keep the first, or make each an item."
+        ),
     ] = "join",
     seed: Seed = 0,
     workers: Workers = None,

@@ -57,7 +57,7 @@ def index(
         Purpose,
         typer.Option(
             "--purpose",
-            help="The embedding spaces to index, where the model has several: items of the same kind (class), the "
+            help="The embedding spaces to index, if the model has several: items of the same kind (class), the "
             "item's own partner (partner), or both; auto takes all.",
         ),
     ] = "auto",
@@ -73,7 +73,7 @@ def index(
     ] = False,
     discard_changes: Annotated[
         bool,
-        typer.Option("--discard-changes", help="Forget what was added or removed since that index was built."),
+        typer.Option("--discard-changes", help="Discard changes made since that index was built."),
     ] = False,
 ) -> None:
     """Embed every item of a dataset and build a search index.
@@ -114,7 +114,7 @@ def _describe(built: Built, out: Path) -> list[str]:
     if built.resumed:
         lines.insert(0, "continued from an earlier run")
     if built.taken_over:
-        lines.append(f"{built.taken_over:,} changes of the index that was replaced are kept")
+        lines.append(f"{built.taken_over:,} changes of the replaced index are kept")
     if built.without_direction:
         lines.append(f"{built.without_direction:,} items have a zero embedding and are left out")
     if built.purposes:
@@ -214,7 +214,7 @@ def reliability(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far an index's probabilities are from what was observed on its test items."""
+    """Show how well an index's probabilities match what was observed on its test items."""
     from diptych._core.rendering import drawing_style, save_drawing
     from diptych.search.index_folder import CALIBRATION_FILE
     from diptych.search.probability.calibration import read_calibration
@@ -263,7 +263,7 @@ def _galleries(calibration: Calibration) -> str:
         facts["test"].get("gallery") for each in calibration.each() for facts in each.facts.values() if "test" in facts
     }
     if None in sizes:
-        return "test items among themselves (measured by an earlier version; build the index again for the whole of it)"
+        return "test items among themselves (measured by an earlier version; rebuild the index to measure all of it)"
     told = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
     return f"queries of test items in the whole index ({told} entries of a modality)"
 

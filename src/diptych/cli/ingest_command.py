@@ -72,7 +72,9 @@ def ingest(
     ] = None,
     captions: Annotated[
         Captions,
-        typer.Option("--captions", help="Several captions of an image: join them, take the first, or an item each."),
+        typer.Option(
+            "--captions", help="Several captions of an image: join them, keep the first, or make each an item."
+        ),
     ] = "join",
     label_separator: Annotated[
         str | None, typer.Option("--label-separator", help="Separator between several labels.")
@@ -90,7 +92,7 @@ def ingest(
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the dataset.")] = None,
     encoding: Annotated[
-        str | None, typer.Option("--encoding", help="Encoding of the table, where it is not UTF-8.")
+        str | None, typer.Option("--encoding", help="Encoding of the table, if it is not UTF-8.")
     ] = None,
     seed: Seed = 0,
     workers: Workers = None,
@@ -98,7 +100,7 @@ def ingest(
     fit_images: Annotated[
         int,
         typer.Option(
-            "--fit-images", "--fit-pictures", min=1, help="Most training images that feature extractors are fitted on."
+            "--fit-images", "--fit-pictures", min=1, help="Most training images used to fit feature extractors."
         ),
     ] = 2000,
     max_pixels: Annotated[
@@ -117,9 +119,9 @@ def ingest(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Make a dataset of images, sounds and texts; columns are recognised by name and content, and shown.
+    """Make a dataset from images, sounds and texts; the roles of columns are inferred and shown.
 
-    The same command continues an interrupted run, and the result is the same to the byte.
+    Run the same command to continue an interrupted run; the result is identical, byte for byte.
     """
     from diptych.features import DEFAULT_FEATURES
     from diptych.ingest import IngestOptions, SplitShares

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from diptych.methods import Method
     from diptych.methods.registry import Entry
 
-_NOTHING_KEPT = "nothing is kept; the same command starts again."
+_NOTHING_KEPT = "nothing was kept; run the same command to start again."
 
 
 def fit(
@@ -73,7 +73,7 @@ def fit(
 ) -> None:
     """Fit one method and save the model; by default a method that suits the data, within a minute.
 
-    Where only some training pairs have a label, labels are propagated unless --no-propagate is given. Ctrl-C stops the
+    If only some training pairs have a label, labels are propagated unless --no-propagate is given. Ctrl-C stops the
     fit; finished stages of a network's training are kept, and the same command continues from there.
     """
     from diptych._core.files import refuse_existing
@@ -161,7 +161,7 @@ def show_fit_seconds(record: Mapping[str, Any]) -> str:
     """Write how long a fit took just now, and what the cache saved."""
     reused = float(record.get("reused_seconds", 0.0))
     took = show_seconds(record["fit_seconds"] - reused)
-    return f"{took} (what once took {show_seconds(reused)} came from the cache)" if reused else took
+    return f"{took} (saved {show_seconds(reused)} by the cache)" if reused else took
 
 
 def methods(as_json: AsJson = False) -> None:

@@ -50,7 +50,7 @@ def evaluate(
     ] = "retrieved",
     relevance: Annotated[
         Relevance,
-        typer.Option("--relevance", help="Relevant is what shares a class, or what belongs to the same document."),
+        typer.Option("--relevance", help="Relevant items share a class, or belong to the same document."),
     ] = "class",
     purpose: PurposeOption = "auto",
     as_json: AsJson = False,
@@ -82,8 +82,8 @@ def export(
 ) -> None:
     """Write a model as ONNX graphs, one per modality, that run without torch.
 
-    Every graph is compared with the model. The folder is a model itself: `diptych index`, `evaluate` and `embed` take
-    it in the model's place.
+    Every graph is compared with the model. The folder is a model itself: `diptych index`, `evaluate` and `embed` accept
+    it instead of the model.
     """
     from diptych.data import Dataset
     from diptych.export import export_model
@@ -157,8 +157,8 @@ def embed(
 ) -> None:
     """Write the embeddings of a split's items as a float32 array, and their ids beside it.
 
-    Items are read, embedded and written a few thousand at a time, so that a large split needs no more memory than a
-    small one. Only a modality of counts is read whole.
+    Items are processed a few thousand at a time, so a large split needs no more memory than a small one. Only a
+    modality of counts is read as a whole.
     """
     from diptych._core.files import atomic_file, write_npy
     from diptych.data import Dataset
@@ -226,7 +226,7 @@ def embed_file(
     files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="Image and text files.")] = None,
     text: Annotated[list[str] | None, typer.Option("--text", help="A text; repeatable.")] = None,
     modality: Annotated[
-        str | None, typer.Option("--modality", help="Modality of the files, where their suffix does not tell.")
+        str | None, typer.Option("--modality", help="Modality of the files, if their suffix does not show it.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="E.npy", help="File to write; names go to E.ids.json.")
@@ -234,7 +234,7 @@ def embed_file(
     purpose: PurposeOption = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Embed images and texts that are in no dataset, through the model's own pipeline."""
+    """Embed image and text files with the model's own pipeline."""
     import numpy as np
 
     from diptych.methods.model_folder import load_model

@@ -31,9 +31,7 @@ PROFILES = ("fast", "standard", "paper")
 DatasetFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder of a dataset.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model.")]
 IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")]
-ServerUrl = Annotated[
-    str | None, typer.Option("--url", help="URL of the vector database, for an index whose vectors are in one.")
-]
+ServerUrl = Annotated[str | None, typer.Option("--url", help="URL of the vector database, if the index uses one.")]
 SplitOption = Annotated[Split, typer.Option("--split", help="The split to score.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
@@ -45,7 +43,7 @@ ClusterAddress = Annotated[
     typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Dask scheduler whose workers do the heavy work."),
 ]
 Modalities = Annotated[
-    str | None, typer.Option("--modalities", metavar="A,B", help="The modalities to join; all by default.")
+    str | None, typer.Option("--modalities", metavar="A,B", help="The modalities to use; all by default.")
 ]
 UnlabelledOption = Annotated[
     Unlabelled | None,
@@ -78,21 +76,21 @@ Propagate = Annotated[
     bool | None,
     typer.Option(
         "--propagate/--no-propagate",
-        help="Propagate labels to unlabelled training pairs from the labelled pairs near them.",
+        help="Propagate labels to unlabelled training pairs from similar labelled pairs.",
     ),
 ]
 WithholdValidation = Annotated[
     bool | None,
     typer.Option(
         "--withhold-validation/--all-validation",
-        help="Withhold validation labels as training labels are withheld.",
+        help="Withhold validation labels in the same way as training labels.",
     ),
 ]
 PurposeOption = Annotated[
     Purpose,
     typer.Option(
         "--purpose",
-        help="The embedding space to use, where a model has several: class (items of the same kind), partner (the "
+        help="The embedding space to use, if a model has several: class (items of the same kind), partner (the "
         "item's own partner), both, or auto.",
     ),
 ]
@@ -101,7 +99,7 @@ Settings = Annotated[
 ]
 Fresh = Annotated[
     bool,
-    typer.Option("--fresh", help="Run every method again, finished ones too; stages still come from the cache."),
+    typer.Option("--fresh", help="Run finished methods again too; trained stages still come from the cache."),
 ]
 
 

@@ -133,17 +133,18 @@ def search(
         Purpose,
         typer.Option(
             "--purpose",
-            help="Where the index has several embedding spaces: find items of the same kind (class), the item's own "
+            help="If the index has several embedding spaces: find items of the same kind (class), the item's own "
             "partner (partner), or either (both); auto is partner for text, else both.",
         ),
     ] = "auto",
-    thumbnails: Annotated[bool, typer.Option(help="Show images where the terminal can.")] = True,
+    thumbnails: Annotated[bool, typer.Option(help="Show images if the terminal supports it.")] = True,
     as_json: AsJson = False,
     url: ServerUrl = None,
 ) -> None:
     """Search an index with text, images, sounds, items of the index, or a mixture of them.
 
-    Each option may be repeated. A number after ^ weighs a part of the query, a negative one leads away from it:
+    Each option may be repeated. A number after ^ is the weight of a part of the query; a negative weight moves results
+    away from it:
     --text "snow^2" --text "people^-0.5" --image slope.jpg. To search for x^2 itself, write --text "x^2^1".
     """
     from diptych.search import Searcher

@@ -38,26 +38,28 @@ def serve(
             "--write-key",
             envvar="DIPTYCH_WRITE_KEY",
             show_envvar=True,
-            help="Key for requests that change the index; refused without.",
+            help="Key for requests that change the index; without it they are refused.",
         ),
     ] = None,
     keys: Annotated[
         Path | None,
-        typer.Option("--keys", metavar="FILE", help="File of named keys, made by `diptych keys`; then all need one."),
+        typer.Option(
+            "--keys", metavar="FILE", help="File of named keys from `diptych keys`; all requests then need one."
+        ),
     ] = None,
     public_read: Annotated[
-        bool, typer.Option("--public-read", help="Let anybody search although there is a file of keys.")
+        bool, typer.Option("--public-read", help="Allow searching without a key even with --keys.")
     ] = False,
     audit_log: Annotated[
         Path | None,
         typer.Option("--audit-log", metavar="FILE", help="File to append every change to, as JSON lines."),
     ] = None,
     snapshots: Annotated[
-        Path | None, typer.Option("--snapshots", metavar="DIR", help="Folder for backups asked for over HTTP.")
+        Path | None, typer.Option("--snapshots", metavar="DIR", help="Folder for backups requested over HTTP.")
     ] = None,
     dataset: Annotated[
         Path | None,
-        typer.Option("--dataset", metavar="DATASET", help="Where the dataset to learn from is, if it was moved."),
+        typer.Option("--dataset", metavar="DATASET", help="Folder of the dataset for learning, if it was moved."),
     ] = None,
     tls_cert: Annotated[
         Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate chain (PEM), to serve HTTPS.")
@@ -196,7 +198,7 @@ def add(
     from diptych.serving.keys import add_key
 
     secret = add_key(file, name, role, rate=rate)
-    say(Console(stderr=True), f"{name} may {role}; keep this key, the file holds only its digest:")
+    say(Console(stderr=True), f"{name} may {role}; store this key now, because the file contains only its digest:")
     typer.echo(secret)
 
 
@@ -213,7 +215,7 @@ def list_keys(file: KeyFile) -> None:
 
 @app.command()
 def rotate(file: KeyFile, name: KeyName) -> None:
-    """Replace a key by a new one and print it; the old one ends at once."""
+    """Replace a key with a new one and print it; the old key becomes invalid at once."""
     from diptych.serving.keys import rotate_key
 
     typer.echo(rotate_key(file, name))
@@ -221,7 +223,7 @@ def rotate(file: KeyFile, name: KeyName) -> None:
 
 @app.command()
 def revoke(file: KeyFile, name: KeyName) -> None:
-    """End a key at once."""
+    """Revoke a key; it becomes invalid at once."""
     from diptych.serving.keys import revoke_key
 
     revoke_key(file, name)
@@ -233,16 +235,16 @@ def verify(
     url: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare an index, a model or a dataset with its checksums.
+    """Check an index, a model or a dataset against its checksums.
 
-    The exit status is 0 if everything is as it was written, 1 if something is not, and 2 if it cannot be checked.
+    The exit status is 0 if everything matches, 1 if something differs, and 2 if it cannot be checked.
     """
     kind, check = _kind_of(folder, url)
     problems = check()
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), "kind": kind, "problems": problems}, indent=2))
     else:
-        for problem in problems or [f"{folder}: the {kind} is as it was written"]:
+        for problem in problems or [f"{folder}: the {kind} matches its checksums"]:
             say(output_console(), problem)
     if problems:
         raise typer.Exit(1)
@@ -277,7 +279,7 @@ def backup(
     index: IndexFolder,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, such as photos.tar.")],
 ) -> None:
-    """Write an index into one file, as it is at one moment; searches continue, writers wait."""
+    """Write a consistent copy of an index to one file; searches continue, writers wait."""
     from diptych.search import backup_index
 
     written = backup_index(index, file)
@@ -289,7 +291,7 @@ def restore(
     index: IndexFolder,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing index.")] = False,
 ) -> None:
-    """Make an index of a backup; it appears when it is whole and was compared with its checksums."""
+    """Restore an index from a backup, after checking it against its checksums."""
     from diptych.search import restore_backup
 
     restore_backup(file, index, overwrite=overwrite)

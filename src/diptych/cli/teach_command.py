@@ -34,11 +34,11 @@ def teach(
         Path | None, typer.Option("--export", metavar="FILE", help="Write all answers to a CSV file and exit.")
     ] = None,
     learn: Annotated[
-        bool, typer.Option("--learn", help="Fit a model on the answers and swap its index in, without asking.")
+        bool, typer.Option("--learn", help="Fit a model on the answers and switch to its index, without asking.")
     ] = False,
     dataset: Annotated[
         Path | None,
-        typer.Option("--dataset", metavar="DATASET", help="Where the dataset of the index is, if it was moved."),
+        typer.Option("--dataset", metavar="DATASET", help="Folder of the dataset of the index, if it was moved."),
     ] = None,
     models: Annotated[
         bool, typer.Option("--models", help="List the models the index was built with and exit.")
@@ -49,10 +49,10 @@ def teach(
     url: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer questions about items, see the answers spread to the others, and learn from them.
+    """Label items, propagate the labels to the others, and learn a model from them.
 
-    Answers are kept beside the index with who gave them and when. The index may be served meanwhile: what is answered
-    here takes part there at once, and --learn and --activate swap the index without losing a request or a change.
+    Answers are stored with the index, with their author and time. The index may be served meanwhile: answers take
+    effect there at once, and --learn and --activate switch the index without losing a request or a change.
     """
     from diptych.search import Searcher
     from diptych.teach import Models, Teacher
@@ -131,7 +131,7 @@ def _ask(teacher: Teacher) -> None:
             teacher.answer([last], None, who=_user(), answer="skip" if typed == _SKIP else "none")
         else:
             teacher.answer([last], classes[int(typed) - 1] if typed.isdecimal() else typed, who=_user())
-    say(console, "there is nothing more to ask.")
+    say(console, "there are no more questions.")
 
 
 def _show_question(console: Console, one: TaughtItem, status: Status) -> None:
@@ -166,7 +166,7 @@ def _learn(index: Path, dataset: Path | None, url: str | None) -> ModelRecord:
     messages = Console(stderr=True)
     with resumable(messages), progress_on(messages) as display:
         record = learn(index, dataset=dataset, url=url, progress=display)
-    say(messages, f"model {record.id} ({record.method}) learned and swapped in after {record.seconds:.0f} s")
+    say(messages, f"model {record.id} ({record.method}) learned and activated after {record.seconds:.0f} s")
     return record
 
 

@@ -126,7 +126,7 @@ def up(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder for everything that is made; NAME-search by default."),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder for all results; NAME-search by default."),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Keep the index in sync with the files.")] = False,
     check: Annotated[
@@ -138,13 +138,13 @@ def up(
         int, typer.Option("--port", min=1, max=65535, help="Port to listen on, or another if it is taken.")
     ] = 8000,
     open_page: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in a browser, where there is a display.")
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser, if there is a display.")
     ] = True,
 ) -> None:
     """Make files searchable and serve the search, in one command; run again to continue or to update.
 
-    Everything is kept in one folder, and only what is missing is done: killed at any moment, the same command
-    continues; after files were added, changed or deleted it updates the index.
+    Everything is kept in one folder, and only missing steps are run. After an interruption the same command continues;
+    after files were added, changed or deleted it updates the index.
     """
     from diptych.up import search_folder
 
@@ -231,7 +231,7 @@ def _run(folder: SearchFolder, ingest: IngestOptions, options: ServeOptions, mes
         if not passed:
             raise typer.Exit(1)
         return
-    say(messages, "this was short for:")
+    say(messages, "this command is short for:")
     for line in long_commands(folder, ingest, options.host, port):
         say(messages, f"  {line}")
     if port != options.port:
@@ -251,7 +251,7 @@ def _run(folder: SearchFolder, ingest: IngestOptions, options: ServeOptions, mes
             serve(server, listener, ready)
     except KeyboardInterrupt:
         pass
-    say(messages, "stopped; the same command starts the search again.")
+    say(messages, "stopped; run the same command to start the search again.")
 
 
 def _join_running(folder: SearchFolder, options: ServeOptions, messages: Console) -> None:

@@ -97,7 +97,7 @@ def make_emoji(
     recipe = {"sample": "emoji", "size": size, "languages": list(languages), "seed": seed, "limit": limit}
     lines = [json.dumps(_row(*each), ensure_ascii=False) for each in zip(emoji, family, splits, strict=True)]
     table = "\n".join(lines) + "\n"
-    with explained_writes(folder, "run the same command again, which goes on from here"):
+    with explained_writes(folder, "run the same command again to continue"):
         _claim(folder, recipe | {"packages": {name: version(name) for name in DISTRIBUTIONS}})
         write_text(folder / ATTRIBUTION_FILE, attribution(size))
         write_text(folder / "LICENSE", licence())

@@ -25,19 +25,19 @@ class Protocol:
     """What training may see beside the labelled training pairs and, for selection, the validation split.
 
     Attributes:
-        unlabelled: "none" (inductive), "train" (features of training items without a label) or
-            "test-features" (transductive: features of test items, each modality in an order of its own).
-        labels_per_class: keep this many training labels per class (more where kept items carry several labels)
-            and withhold the rest.
+        unlabelled: "none" (inductive), "train" (features of unlabelled training items) or "test-features"
+            (transductive: features of test items, each modality in its own random order).
+        labels_per_class: keep this many training labels per class (more if kept items have several labels) and withhold
+            the rest.
         label_share: keep this share of every class's training labels and withhold the rest.
-        seed: which labels are kept.
+        seed: seed for choosing which labels are kept.
         select_at: validation chooses by MAP over this many results; None for all.
-        use_pairs: with `unlabelled="train"`, which rows of unlabelled training items belong together may be used;
-            of test items it never may.
-        propagate: methods that read labels are given labels for the other training pairs too, propagated from those
-            that are kept over a graph of the training pairs (`diptych.methods.propagation`).
-        withhold_validation: validation labels are withheld to the same number per class or the same share, and items
-            that lost theirs do not judge. Without it every validation label is there to choose by.
+        use_pairs: with `unlabelled="train"`, methods may use which rows of unlabelled training items are pairs; never
+            for test items.
+        propagate: propagate the kept labels to the other training pairs over a graph of all pairs
+            (`diptych.methods.propagation`), for methods that read labels.
+        withhold_validation: withhold validation labels in the same way; items without their label are not used for
+            selection. By default all validation labels are used.
     """
 
     unlabelled: Unlabelled = "none"

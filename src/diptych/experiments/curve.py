@@ -1,4 +1,4 @@
-"""Score methods with more and more training labels: one comparison after the other, each resumed where it stopped."""
+"""Score methods with increasing numbers of training labels: a series of resumable comparisons."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -127,7 +127,7 @@ def label_curve(
     fresh: bool = False,
     callbacks: Callbacks | None = None,
 ) -> dict[str, Any]:
-    """Score methods with more and more training labels; the seed of a run decides which labels it is given.
+    """Score methods with increasing numbers of training labels; the seed of a run decides which labels it is given.
 
     Every label count is a comparison in a folder of its own (see `compare_methods`), so finished runs are kept and
     a method that fails at a count leaves a gap there. Methods that read no labels are fitted once for all counts.

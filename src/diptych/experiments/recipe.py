@@ -19,11 +19,11 @@ class Recipe:
     """One experiment.
 
     Attributes:
-        methods: the methods' names, in order; empty for all (but `auto`, which fits one of them).
+        methods: names of the methods, in order; empty for all except `auto`.
         seeds: the seeds of everything random.
         split: the split to score on.
-        modalities: the modalities to join; None for all of the dataset's.
-        profile: how long and wide the methods that know profiles train; None for each one's default.
+        modalities: the modalities to use; None for all of the dataset.
+        profile: size and training time of deep methods; None for their defaults.
         protocol: what training may see; its seed is replaced by each of `seeds`.
         params: parameters by method, on top of each method's defaults.
     """

@@ -86,7 +86,7 @@ class ItemLimits:
     """What an operator allows; what is stored already stays.
 
     Attributes:
-        metadata_bytes: of one item's metadata, as JSON.
+        metadata_bytes: largest metadata of one item, as JSON.
         items: in the index; None for any number.
     """
 

@@ -115,7 +115,7 @@ def ingest(
             raise DataError(f"{refused[0]}; mend it, or pass --on-broken skip.")
         given = None if options.pipeline is None else load_pipeline(find_pipeline(options.pipeline))
         with (
-            explained_writes(options.out, "run the same command again, which goes on from here"),
+            explained_writes(options.out, "run the same command again to continue"),
             work_folder(plan, None if given is None else given.fingerprint) as work,
         ):
             if given is not None and not work.pipeline.exists():

@@ -117,9 +117,9 @@ class Auto(Method):
     Labels that cannot be told from the features on validation are left out again.
 
     Args:
-        budget_s: how many seconds the fit may take on two cores. Where an estimate from the numbers of rows and columns
-            is longer, a part of the pairs and labels is drawn to learn from.
-        propagate: propagate labels where only some training items have one, even if the protocol does not say so.
+        budget_s: how many seconds the fit may take on two cores. If the estimate from the numbers of rows and columns
+            is longer, the fit uses a sample of the pairs and labels.
+        propagate: propagate labels if only some training items have one, even if the protocol does not ask for it.
         profile: of `cdmlmr`.
         seed: of everything that is drawn.
         device: of `cdmlmr`.

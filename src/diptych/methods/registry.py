@@ -45,14 +45,14 @@ def _deep(target: str, summary: str, defaults: Mapping[str, Any] | None = None) 
 _METHODS: dict[str, Entry] = {
     "auto": Entry(
         "diptych.methods.auto:Auto",
-        "the method that suits the data: by its labels and pairs, by validation, within a minute",
+        "chooses a method that suits the data, by labels, pairs and validation, within a minute",
         chooses=True,
     ),
     "identity": Entry(
         "diptych.methods.baselines:Identity",
-        "features as they are, for encoders that already share a space (zero-shot); learns nothing",
+        "the unchanged features, for encoders that already share a space (zero-shot); learns nothing",
     ),
-    "chance": Entry("diptych.methods.baselines:Chance", "random embeddings: the level below which no method falls"),
+    "chance": Entry("diptych.methods.baselines:Chance", "random embeddings, the chance level"),
     "cca-paper": Entry("diptych.methods.linear.cca:CCA", "CCA without a ridge, all components", {"mode": "paper"}),
     "cca": Entry("diptych.methods.linear.cca:CCA", "ridge CCA, ridge and components chosen on validation"),
     "cfa": Entry("diptych.methods.linear.cca:CFA", "cross-modal factor analysis"),
@@ -89,7 +89,7 @@ _METHODS: dict[str, Entry] = {
     "cdmlmr-quad": _deep("cdmlmr:QuadrupletCDMLMR", "CDMLMR with the quadruplet loss alone", {"losses": "quadruplet"}),
     "triplet": _deep("cdmlmr:TripletNetwork", "CDMLMR's towers under a triplet loss", {"losses": "triplet"}),
     "cdmlmr-staged": _deep("cdmlmr_staged:StagedCDMLMR", "CDMLMR as published: each stage frozen before the next"),
-    "two-tower": _deep("two_tower:TwoTower", "two nets under cross-entropy and InfoNCE: a plain reference of today"),
+    "two-tower": _deep("two_tower:TwoTower", "two nets under cross-entropy and InfoNCE, a simple modern baseline"),
     "cdmlmr": _deep("cdmlmr:CDMLMR", "cross-modal deep metric learning with multi-task regularization"),
 }
 

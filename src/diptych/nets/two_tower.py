@@ -25,7 +25,7 @@ class TwoTowerOptions:
 
     Attributes:
         temperature: τ, what similarities are divided by before the softmax over the batch.
-        contrast_weight: what InfoNCE counts.
+        contrast_weight: weight of InfoNCE.
         class_weight: what the cross-entropy of the labels counts.
         input_dropout: share of the features set to zero, the same ones for all members.
         dropout: share of the hidden units set to zero.

@@ -24,38 +24,38 @@ class ServingSettings:
     """What a server allows.
 
     Attributes:
-        read_key: needed to search; without one anybody may.
-        write_key: needed to change items; without one nobody may.
-        keys_file: a file that `diptych keys` wrote, with more keys; then reading needs one.
-        public_read: whether anybody may read although there is a file of keys.
-        audit_log: a file to which every change is written, as JSON lines; None for none.
-        snapshots: a folder for the backups that are asked for; None for none.
-        dataset: the folder of the dataset that the index was built from, to learn from; None for where it was then.
-        tls_cert: a file with the certificate chain, for HTTPS.
-        tls_key: a file with its private key.
-        rate_per_second: requests that one client may make in a second for long; None for as many as it likes.
-        max_upload_bytes: of one image or sound.
-        max_pixels: of one image, as its header claims.
-        max_seconds: of one sound, as its header claims.
-        max_side: of one image, its width and its height each, as its header claims.
-        max_json_bytes: of a request's body that is not a form, files in base64 and all.
-        max_uploads_bytes: of the bodies of all requests that are held at one time; more are told to come back.
-        max_metadata_bytes: of one item's metadata, as JSON.
-        max_items: entries in the index; None for any number.
-        query_timeout_s: that a query may take in the engine before it is cancelled.
-        lock_timeout_s: that a change waits for others before it is told to come back; None for what the engine has.
-        max_results: that one request may ask for.
-        max_batch: queries that are embedded together.
-        max_waiting: queries that may wait at once; more are told to come back.
-        header_timeout_s: for a request's headers to arrive.
-        body_timeout_s: for a request's body to arrive.
-        max_connections: open at one time, as far as the system has descriptors for them.
-        trust_proxy: addresses of proxies whose word is taken for where a request comes from, such as "127.0.0.1" or
-            "10.0.0.0/8", separated by commas; None for no proxy.
-        allow_hosts: names, besides this machine's own and its addresses, that a server without a read key answers to;
-            "*" for any.
-        shutdown_s: how long accepted requests may take to finish after the server was asked to stop.
-        workers: processes that share the port; the rate is divided among them.
+        read_key: key required to search; None allows everybody.
+        write_key: key required to change items; None allows nobody.
+        keys_file: file with more keys, written by `diptych keys`; searching then requires a key.
+        public_read: allow searching without a key even if there is a file of keys.
+        audit_log: file that records every change as JSON lines; None for none.
+        snapshots: folder for backups requested over HTTP; None disables them.
+        dataset: folder of the dataset that the index was built from, for learning; None for its original place.
+        tls_cert: file with the certificate chain, for HTTPS.
+        tls_key: file with the private key of the certificate.
+        rate_per_second: sustained requests per second allowed to one client; None for no limit.
+        max_upload_bytes: largest image or sound in bytes.
+        max_pixels: largest image in pixels, according to its header.
+        max_seconds: longest sound in seconds, according to its header.
+        max_side: largest width or height of an image, according to its header.
+        max_json_bytes: largest request body that is not a form, including files in base64.
+        max_uploads_bytes: total size of the bodies of simultaneous requests; further requests get 503.
+        max_metadata_bytes: largest metadata of one item, as JSON.
+        max_items: largest number of entries in the index; None for no limit.
+        query_timeout_s: seconds after which a query is cancelled in the engine.
+        lock_timeout_s: seconds that a change waits for other changes before it gets 503; None for the engine's default.
+        max_results: largest number of results per request.
+        max_batch: largest number of queries embedded together.
+        max_waiting: largest number of waiting queries; further ones get 503.
+        header_timeout_s: seconds for the headers of a request to arrive.
+        body_timeout_s: seconds for the body of a request to arrive.
+        max_connections: largest number of open connections, if the system has enough file descriptors.
+        trust_proxy: addresses of proxies whose forwarding headers are trusted, such as "127.0.0.1" or "10.0.0.0/8",
+            separated by commas; None for no proxy.
+        allow_hosts: host names, besides those of this machine, that a server without a read key answers to; "*" for
+            any.
+        shutdown_s: seconds for accepted requests to finish after the server is told to stop.
+        workers: number of server processes; they share the port and the rate limit.
     """
 
     read_key: str | None = field(default=None, repr=False)

@@ -124,11 +124,11 @@ def _check_sides(source: Source) -> None:
     if not any(item.text is not None for item in source.items.values()):
         raise DataError(
             f"no item of {source.path} has a text, so queries could find nothing; put text files beside the images "
-            "(x.txt for x.jpg), name the files for what they show, or give a table with a column of texts."
+            "(x.txt for x.jpg), name the files after what they show, or give a table with a text column."
         )
     if not any(item.files for item in source.items.values()):
         raise DataError(
-            f"no item of {source.path} has an image or a sound that is there; give a column with the names of files, "
+            f"no item of {source.path} has an image or sound file that exists; give a column with file names, "
             "and put the files into the folder of the table."
         )
 
@@ -137,7 +137,7 @@ def _check_source(folder: SearchFolder, source: Source, manifest: Manifest) -> N
     path = str(source.path.resolve())
     known = manifest.fact("source")
     if known is not None and known != path:
-        raise DataError(f"{folder.path} holds the search of {known}; choose another folder with --out.")
+        raise DataError(f"{folder.path} contains the search for {known}; choose another folder with --out.")
     manifest.note("source", path)
 
 
@@ -193,7 +193,7 @@ def _learn_again(folder: SearchFolder, callbacks: BuildCallbacks) -> None:
     with LabelStore(folder.index) as store:
         classes = {label.label for label in store.all().values()} - {None}
     if len(classes) >= FEWEST_CLASSES:
-        with callbacks.step("model", f"for the {len(classes):,} classes that were taught") as progress:
+        with callbacks.step("model", f"for the {len(classes):,} taught classes") as progress:
             learn(folder.index, progress=progress)
 
 

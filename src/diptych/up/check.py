@@ -173,7 +173,7 @@ class _Checks:
             return Checked("misspelling", True, misspelt, f"results with '{word}': {_names(answer['hits'])}")
         if answer.get("mode") != "hybrid":
             return Checked("misspelling", None, misspelt, f"this index answers in {answer.get('mode')} mode")
-        return Checked("misspelling", False, misspelt, f"'{word}' is not offered; found: {_names(answer['hits'])}")
+        return Checked("misspelling", False, misspelt, f"'{word}' is not suggested; found: {_names(answer['hits'])}")
 
     def image(self) -> Checked:
         """The image of an item finds this item."""
@@ -204,8 +204,8 @@ class _Checks:
         if not hits:
             return Checked("item", False, item["id"], "nothing is like it")
         if any(hit["id"] == item["id"] for hit in hits):
-            return Checked("item", False, item["id"], "it is found to be like itself")
-        return Checked("item", True, item["id"], f"more like it: {_names(hits)}")
+            return Checked("item", False, item["id"], "the item itself is among the hits")
+        return Checked("item", True, item["id"], f"similar items: {_names(hits)}")
 
     def nothing(self) -> Checked:
         """Gibberish finds nothing that is likely."""
@@ -217,9 +217,9 @@ class _Checks:
         if answer.get("nothing_close") or not answer["hits"]:
             return Checked("nothing close", True, _GIBBERISH, "nothing is close enough")
         if answer.get("closest") is None:
-            return Checked("nothing close", None, _GIBBERISH, "this index knows no probabilities")
+            return Checked("nothing close", None, _GIBBERISH, "this index has no probabilities")
         likely = f"{answer['closest']:.0%} likely"
-        return Checked("nothing close", False, _GIBBERISH, f"taken seriously: {_names(answer['hits'])}, {likely}")
+        return Checked("nothing close", False, _GIBBERISH, f"results were found: {_names(answer['hits'])}, {likely}")
 
     def _listed(self, modality: str) -> list[dict[str, Any]]:
         reply = self._client.get("/v1/items", modality=modality, limit=_LISTED)

@@ -94,7 +94,7 @@ class SearchFolder:
             raise DataError(f"{self.path} is a file; choose another --out.")
         if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / _LOCK).exists():
             raise DataError(
-                f"{self.path} holds something else than a search; choose a new folder or an earlier search with --out."
+                f"{self.path} is not the folder of a search; choose a new folder or an earlier search with --out."
             )
 
 
@@ -110,7 +110,7 @@ def search_folder(source: Path, out: Path | None) -> SearchFolder:
     inside = source.resolve()
     if out is not None:
         if source.is_dir() and out.resolve().is_relative_to(inside):
-            raise ConfigError(f"--out {out} lies inside {source}, which is read as data; choose a folder outside it.")
+            raise ConfigError(f"--out {out} is inside {source}, which is read as data; choose a folder outside it.")
         return SearchFolder(out)
     name = (source.name if source.is_dir() else _stem(source)) or inside.name or "data"
     beside = Path(f"{name}{_SUFFIX}")
@@ -234,7 +234,7 @@ class Manifest:
         try:
             yield
         except sqlite3.Error as error:
-            raise DataError(f"{self._file} cannot be read ({error}); delete it, and everything is made anew.") from None
+            raise DataError(f"{self._file} cannot be read ({error}); delete it to rebuild everything.") from None
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -176,7 +176,7 @@ def reason_to_fit_again(fitted: Mapping[str, FittedItem], items: Mapping[str, So
     differing = sum(old.content != item.content for old, item in known)
     differing += len(items) - len(known) + len(fitted) - len(known)
     if differing > MOST_CHANGED * max(1, len(fitted)):
-        return f"{differing:,} items are new, changed or gone since it was fitted on {len(fitted):,}"
+        return f"{differing:,} items are new, changed or removed since it was fitted on {len(fitted):,}"
     return None
 
 

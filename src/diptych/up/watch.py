@@ -185,7 +185,7 @@ class Follower:
                     self._tell_once(str(error))
                 except (RuntimeError, CancelledError, TimeoutError) as error:
                     if not self.ending.is_set():
-                        self._tell_once(f"the changes could not be written ({error}); they are tried again.")
+                        self._tell_once(f"the changes could not be written ({error}); trying again.")
                         stamp = ""
                 watched = WatchedFiles.of(source, self.folder.path)
 
@@ -208,7 +208,7 @@ class Follower:
         self.tell(f"{changes}: {', '.join(names[:3])}{' …' if len(names) > 3 else ''}")
         reason = reason_to_fit_again(manifest.fitted(), source.items)
         if reason is not None:
-            self._tell_once(f"the model should be fitted again, for {reason.split(' since ')[0]}; restart to do so.")
+            self._tell_once(f"the model should be fitted again because {reason.split(' since ')[0]}; restart to do so.")
 
     def _problem(self, problem: Problem) -> None:
         self._tell_once(str(problem))

@@ -51,27 +51,27 @@ class CDMLMR(DeepMethod):
     of rows and columns (`diptych.methods.deep.profile`) unless they are given.
 
     Args:
-        losses: "both", one of them for the ablations, "triplet" for the loss of deep ranking in their place, or "none"
+        losses: "both", "contrastive" or "quadruplet" for the ablations, "triplet" for a triplet loss instead, or "none"
             for the base network, which retrieves with S.
-        members: networks trained side by side and averaged.
-        fine_tune: let the metric losses train the base network too; off, their gradients stop at S.
+        members: number of networks trained in parallel and averaged.
+        fine_tune: let the metric losses train the base network too; if False, their gradients stop at S.
         use_dbn: start the towers from trained machines.
-        read_features: let the supervised nets read the features beside the DBN's embeddings.
-        feature_skip: a linear way from the features into S.
+        read_features: let the supervised nets read the features in addition to the DBN's embeddings.
+        feature_skip: a linear connection from the features into S.
         equal_start: start the pathways of both modalities from the same weights.
         branch_softmax: a softmax loss on each branch.
         quadruplet_negatives: "softmin" over all mismatches in the batch, or "random" as published.
-        mixup: parameter of the Beta distribution by which rows are blended; 0 blends none.
-        linear_member: add a logistic regression to the mean, by a share chosen on validation.
-        kernel_member: let that regression read a Gaussian kernel of the features, where held-out classes are then more
-            probable than by the features themselves.
+        mixup: parameter of the Beta distribution for blending rows; 0 turns it off.
+        linear_member: average with a logistic regression, whose share is chosen on validation.
+        kernel_member: let that regression use a Gaussian kernel of the features if that makes held-out classes more
+            probable.
         retrieved: "probabilities", or "codes": the branches' outputs, as published.
-        partner_space: learn the second space.
+        partner_space: learn the partner space.
         contrastive_margin: α.
         quadruplet_margin: β.
         triplet_margin: the margin of the triplet loss.
-        unlabelled_weight: what unlabelled rows count.
-        neighbours: k of the graph inside a batch.
+        unlabelled_weight: weight of unlabelled rows.
+        neighbours: k of the graph within a batch.
         quantisation: weight of a term that draws branch outputs towards ±1, for binary codes with retrieved="codes".
         rate: learning rate.
         steps: of training.

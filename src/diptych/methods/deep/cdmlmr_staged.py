@@ -61,31 +61,31 @@ class StagedCDMLMR(DeepMethod):
 
     Args:
         losses: "both", or one of them for the ablations.
-        members: base networks whose embeddings the pathways read side by side; the paper has one.
-        read_dbn: let the pathways read the DBNs' embeddings beside S; None where the pairing of unlabelled items is
-            known, which can then teach what the few labels did not.
+        members: number of base networks whose concatenated embeddings the pathways read; the paper has one.
+        read_dbn: let the pathways read the DBNs' embeddings in addition to S; None does so only if the pairing of
+            unlabelled items is known.
         contrastive_margin: α.
         quadruplet_margin: β.
         unlabelled_weight: λ_u, the weight of pairs with unlabelled items.
         rate: learning rate.
         representation: what is retrieved: "branch_concat", "branch_mean", "semi", "quad", or "trunk".
-        centred: retrieve without the mean over the training items, which differs between the modalities.
+        centred: subtract the mean over the training items, which differs between modalities, from what is retrieved.
         dropout: share of the network's inputs dropped in training.
         contrastive_weight: w_s.
         quadruplet_weight: w_q.
         contrastive_form: "hadsell" or "eq5".
         reduction: "mean", "batch" or "sum".
-        neighbours: k of the graph; None for 10, or none where the pairing of the unlabelled items is known.
+        neighbours: k of the graph; None for 10, or for no graph if the pairing of the unlabelled items is known.
         graph_metric: "euclidean" or "cosine".
-        graph_space: "raw" for the base network's embeddings as they are, "zscored" for standardised ones.
+        graph_space: "raw" or "zscored" (standardised) embeddings of the base network.
         graph_pool: "batch" or "eligible".
-        unlabelled_from: step from which on unlabelled items count.
+        unlabelled_from: step from which unlabelled items are used.
         unlabelled_pairs: "any" or "both".
         unlabelled_negatives: "all" or "far_third".
         quadruplets_per_item: r.
         batch_size: n.
-        labelled_share: of a batch; None for the share of the pools, but no less than 0.3.
-        class_balanced: show all classes equally often.
+        labelled_share: share of labelled items in a batch; None for their share in the data, but at least 0.3.
+        class_balanced: draw all classes equally often.
         activation: of the pathways.
         share_branch_fc: whether modalities share the layers of the branches.
         input_norm: "zscore" or "none".

@@ -32,7 +32,7 @@ class MetricDesign:
         share_branch_fc: whether modalities share the layer of a branch.
         batch_size: items of one modality in a batch.
         labelled_share: share of labelled documents in it; None for that of the pools.
-        class_balanced: show all classes equally often.
+        class_balanced: draw all classes equally often.
         rate: learning rate.
         bias_rate_multiplier: learning rate of biases, relative to the weights'.
         clip_norm: largest norm of the gradients; None for no limit.

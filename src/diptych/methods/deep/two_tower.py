@@ -73,13 +73,13 @@ class TwoTower(DeepMethod):
     part in InfoNCE alone. Labels that were propagated are soft targets.
 
     Args:
-        members: nets trained side by side; their embeddings stand side by side, their probabilities are averaged.
+        members: number of nets trained in parallel; their embeddings are concatenated, their probabilities averaged.
         temperature: τ.
-        contrast_weight: what InfoNCE counts.
-        class_weight: what the labels count; at 0 only the embedding is retrieved.
-        dropout: share of the hidden units that is dropped in training.
+        contrast_weight: weight of InfoNCE.
+        class_weight: weight of the labels; at 0 only the embedding is retrieved.
+        dropout: share of the hidden units dropped in training.
         representation: "embedding", "posteriors" or "both"; None to choose on validation.
-        epochs: how often every pair is seen; None for 30, and for more where they would be less than 150 steps.
+        epochs: number of epochs; None for 30, or more if that would be fewer than 150 steps.
         profile: "standard", or "fast" for tests; "paper" is the same as "standard".
         seed: see `DeepMethod`.
         device: see `DeepMethod`.

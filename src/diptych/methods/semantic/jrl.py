@@ -64,11 +64,11 @@ class JRL(Method):
         graph: σ; None to choose it on validation.
         pairs: λ.
         labels: μ.
-        neighbours: how many neighbours the graph joins and how many training items vote.
+        neighbours: number of neighbours in the graph, and of training items that vote.
         similarity_mode: "cosine" of the embeddings, or "knn_vote".
         laplacian: "knn", or "released".
-        max_iterations: how often both projections are updated at most.
-        tolerance: the share of itself by which the objective must fall for another iteration.
+        max_iterations: largest number of updates of both projections.
+        tolerance: the relative decrease of the objective required for another iteration.
         scaling: a scaling recipe, or one by modality.
 
     Example:

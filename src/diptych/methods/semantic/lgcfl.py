@@ -43,9 +43,9 @@ class LGCFL(Method):
     later descriptions. λ is given as a share of λ_max, the smallest one for which U = 0; it is chosen on validation.
 
     Args:
-        strength: λ as a share of λ_max, one for all modalities or one for each by name; 0 is least squares; None to
+        strength: λ as a fraction of λ_max, one for all modalities or one for each by name; 0 is least squares; None to
             choose on validation.
-        group_columns: columns in a group where the pipeline names none; 1 is the row-sparse ℓ2,1 problem.
+        group_columns: columns per group if the pipeline defines no groups; 1 is the row-sparse ℓ2,1 problem.
         scaling: a scaling recipe, or one by modality.
 
     Example:

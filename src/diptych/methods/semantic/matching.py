@@ -105,7 +105,7 @@ class KernelSemanticMatching(Method):
         strength: the penalty's weight, one for all modalities or one for each by name; None to choose on validation.
         sharpness: γ times the square of the median distance between rows; None to choose on validation.
         scaling: a scaling recipe, or one by modality.
-        seed: decides which rows are landmarks where there are more than 1,000.
+        seed: which rows are landmarks if there are more than 1,000.
     """
 
     uses_labels = True

@@ -69,8 +69,8 @@ class TINA(Method):
         name_weight: the share of class names in the hierarchy; the rest is content.
         consistency: β; None to choose on validation.
         complexity: γ; None to choose on validation.
-        triplets: how many are drawn for each direction at most; 25 for each query otherwise.
-        max_steps: steps of the solver at most.
+        triplets: largest number of triplets per direction; otherwise 25 for each query.
+        max_steps: largest number of solver steps.
         scaling: a scaling recipe, or one by modality.
         seed: of the triplets and the centres.
 
