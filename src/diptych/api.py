@@ -44,21 +44,21 @@ def compare(
         labels: one label per item of the arrays, None for an unlabelled one; see `Dataset.from_arrays`.
         methods: names as `diptych.names()` lists them, or methods to be fitted with their parameters; all names if
             left out.
-        seeds: the seeds of everything random; a method without chance runs once.
-        splits: "train", "val" or "test" per item of the arrays. Left out, a tenth of every class is drawn for
+        seeds: the seeds of everything random; deterministic methods run once.
+        splits: "train", "val" or "test" per item of the arrays. By default, a tenth of every class is drawn for
             validation and a fifth for the test, the same for all methods and seeds.
-        pairs: which rows belong together, where row i of one modality does not belong to row i of the others.
+        pairs: which rows belong together, if row i of one modality does not belong to row i of the others.
         split: which items to score.
-        modalities: which modalities to join; all by default.
+        modalities: which modalities to use; all by default.
         protocol: what training may see; the default is inductive with all training labels.
-        profile: how long deep methods train: "fast", "standard" or "paper".
-        params: parameters by method's name, on top of its defaults.
-        out: a folder to keep models, `results.json` and `report.html` in; a second call takes from there what it has
-            already. Nothing is kept if left out.
-        callbacks: told what happens.
+        profile: size and training time of deep methods: "fast", "standard" or "paper".
+        params: parameters by method name, overriding its defaults.
+        out: folder for models, `results.json` and `report.html`; a second call reuses finished runs. By default nothing
+            is kept.
+        callbacks: called as the comparison proceeds.
 
     Raises:
-        FitError: when no method could be fitted; a method that fails among others is listed in the report.
+        FitError: if no method could be fitted. If only some fail, the report lists them.
 
     Example:
         >>> import numpy as np, diptych
@@ -138,7 +138,7 @@ def evaluate(
         pairs: which rows belong together, as in `compare`.
         split: which items of a dataset to score.
         relevance: what counts as relevant: sharing a label ("class") or being partners ("document").
-        purpose: the space to measure in, where the model has several.
+        purpose: the space to measure in, if the model has several.
 
     Example:
         >>> import numpy as np, diptych
@@ -177,19 +177,20 @@ def build_index(
 
     Args:
         model: a fitted model, or the folder of a saved one; a copy of it is kept in the index.
-        dataset: the items; raw texts and images can be searched for where `diptych ingest` made it.
-        folder: where to put the index; it appears when it is whole, and the same call goes on after an interruption.
-        engine: which engine keeps the vectors.
-        url: the address of that engine's server, if it has one.
-        engine_options: options of that engine, such as how many neighbours its structure links.
-        bits: search by binary codes of so many bits, re-ranked by the vectors; None as the model has them, 0 for none.
-        purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
-        keep_originals: copy images as they are, so that the index can be moved without them.
-        overwrite: replace an index that is there, which may be searched and changed meanwhile.
-        keep_changes: take over what was added, replaced or removed since that index was built.
+        dataset: the items; texts and images can be queries if `diptych ingest` made it.
+        folder: where to put the index; it appears when it is complete, and the same call continues after an
+            interruption.
+        engine: the vector store.
+        url: the URL of the engine's server, if it has one.
+        engine_options: options of the engine, such as the number of links in its graph.
+        bits: search by binary codes of this length, re-ranked by the vectors; None for those of the model, 0 for none.
+        purpose: which spaces of the model to index, if it has several; "auto" takes all.
+        keep_originals: store the images themselves, so that the index can be moved.
+        overwrite: replace an existing index, which may be searched and changed meanwhile.
+        keep_changes: keep items that were added, replaced or removed since that index was built.
         writable: open it so that items can be added and removed.
-        seed: of what is drawn for calibration.
-        progress: told how far it is.
+        seed: seed of the calibration sample.
+        progress: called with the progress.
     """
     from diptych import search  # comparing methods should not pay for it
 

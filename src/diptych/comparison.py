@@ -20,14 +20,14 @@ _LATEX = str.maketrans({character: f"\\{character}" for character in "&%$#_{}"} 
 
 @dataclass(frozen=True, repr=False)
 class ComparisonReport:
-    """What every method scored, and how sure that is.
+    """The scores of every method, with their uncertainty.
 
     Scores are MAP (the mean average precision of retrieval by class) of every direction and their average, MAP@50,
-    and MRR (the mean reciprocal rank of an item's own partner), with 95 % intervals over items. A report is a table:
-    `pandas.DataFrame`s, Arrow and whatever reads the dataframe protocol can be made from it.
+    and MRR (the mean reciprocal rank of an item's own partner), with 95 % intervals over items. A report is a table and
+    converts to pandas, Arrow and anything that reads the dataframe protocol.
 
     Attributes:
-        results: all of it, as in the `results.json` of `diptych compare`: parameters, selection, classes, curves.
+        results: everything, as in the `results.json` of `diptych compare`: parameters, selection, classes, curves.
     """
 
     results: Mapping[str, Any]
@@ -38,7 +38,7 @@ class ComparisonReport:
         return str(self.results["comparisons"]["best"])
 
     def best_by(self, measure: str) -> str | None:
-        """The method with the highest value in a column of `rows`, such as "mrr"; None where no method has one."""
+        """The method with the highest value in a column of `rows`, such as "mrr"; None if no method has one."""
         known = {row["method"]: row[measure] for row in self.rows() if row[measure] is not None}
         return max(known, key=lambda name: known[name], default=None)
 
@@ -62,8 +62,8 @@ class ComparisonReport:
 
         "image->text map" and "image->text mrr" are of one direction, "map" and "mrr" averages over all of them,
         "…_low" and "…_high" the ends of their 95 % intervals, "map_std" the standard deviation over seeds, "p_holm" the
-        p-value of the difference to the best method, corrected for the number of comparisons, and "saw" what the fit
-        had read.
+        p-value of the difference to the best method, corrected for the number of comparisons, and "saw" the data that
+        the fit used.
         """
         against = self.results["comparisons"]["against_best"]
         return [
@@ -105,7 +105,7 @@ class ComparisonReport:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV; written to a file too where a path is given."""
+        """The rows as CSV; also written to a file if a path is given."""
         rows, text = self.rows(), io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]) if rows else ["method"], lineterminator="\n")
         writer.writeheader()
@@ -113,9 +113,9 @@ class ComparisonReport:
         return _written(text.getvalue(), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """The table as Markdown, the best of every column in bold; written to a file too where a path is given.
+        """The table as Markdown, the best of every column in bold; also written to a file if a path is given.
 
-        Of more than two directions it has the averages, and a second table the MAP of each.
+        With more than two directions it shows averages, and a second table the MAP of each.
         """
         parts = []
         for heads, cells in self._tables():
@@ -131,13 +131,13 @@ class ComparisonReport:
         r"""The table as LaTeX (`\usepackage{booktabs}`); written to a file too where a path is given.
 
         The best of every column is bold; a dagger marks the methods whose average MAP is not significantly below the
-        best (paired sign-flip test over items, Holm's correction, 5 %). Of more than two directions the table has the
-        averages, and a second tabular below it the MAP of each.
+        best (paired sign-flip test over items, Holm's correction, 5 %). With more than two directions the table shows
+        averages, and a second tabular the MAP of each.
 
         Args:
             path: the file to write.
-            caption: what stands below the table; a sentence about data, split and chance level if left out.
-            label: what `\ref` calls it.
+            caption: the caption; by default a sentence about data, split and chance level.
+            label: the label for `\ref`.
         """
         first, *others = [self._tabular(heads, cells) for heads, cells in self._tables()]
         parts = [

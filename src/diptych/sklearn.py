@@ -14,11 +14,11 @@ from diptych.methods import CCA, Method
 
 
 class TwoView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A method on views that stand side by side in one array.
+    """A method on several views concatenated in one array.
 
-    scikit-learn knows one X. `columns` says which of its columns belong to which modality, so that a method can be
-    cloned, searched over and scored like any estimator; the method's own parameters are called `method__…`.
-    Inside `fit`, a part of the items is held out for what the method itself chooses, as in `Method.fit`.
+    scikit-learn has a single X. `columns` says which of its columns belong to which modality, so that a method can be
+    cloned, searched over and scored like any estimator; the method's own parameters are called `method__…`. `fit` holds
+    out a part of the items for what the method itself chooses, as in `Method.fit`.
 
     Args:
         method: the method to fit, as a template: it is cloned and stays unfitted. `CCA()` if left out.
@@ -73,7 +73,7 @@ class TwoView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Singles:  # noqa: ANN401
-        """Embed the items: the embeddings of every modality, side by side in the order of `columns`."""
+        """Embed the items: the embeddings of every modality, concatenated in the order of `columns`."""
         return np.hstack(list(self._embedded(X).values()))
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ANN401

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class DiptychError(Exception):
-    """Base of every error raised on purpose; the command line prints it without a traceback."""
+    """Base of all expected errors; the command line prints them without a traceback."""
 
 
 class DataError(DiptychError):
@@ -45,7 +45,7 @@ class TimeLimitError(DiptychError):
 
 
 class FitError(DiptychError):
-    """A method cannot be fitted on this data, or its fit broke down."""
+    """A method cannot be fitted on this data, or its training diverged."""
 
 
 @cache

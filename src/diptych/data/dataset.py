@@ -35,8 +35,8 @@ class Dataset:
     """Items with any number of modalities, each item in one split, with or without labels.
 
     Open one with `Dataset.open(folder)`; make one with `Dataset.from_arrays`, `write_dataset` or an importer.
-    `pipeline_fingerprint` names the pipeline that made the rows from raw images and texts; None where they came as
-    numbers.
+    `pipeline_fingerprint` identifies the pipeline that made the rows from raw images and texts; None for imported
+    features.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class Dataset:
 
     @classmethod
     def open(cls, path: str | Path) -> "Dataset":
-        """Open a dataset's folder; features stay on disk until they are asked for.
+        """Open a dataset's folder; features stay on disk until they are needed.
 
         Raises:
             DataError: when the folder is none, or a file of it is damaged; the message names it.
@@ -79,22 +79,22 @@ class Dataset:
 
         Args:
             data: rows by modality, such as {"image": X, "text": Y, "audio": Z}: NumPy arrays, SciPy sparse matrices,
-                pandas DataFrames or lists of rows. A row that is NaN in every column, or None in a list of rows, says
-                that the item lacks the modality; a single NaN is an error. Of sparse rows, say so with `pairs`.
+                pandas DataFrames or lists of rows. A row of only NaN, or None in a list of rows, means that the item
+                lacks the modality; a single NaN is an error. For sparse rows, use `pairs`.
             labels: one class name or number per item; None or NaN for an unlabelled item; a list of several; or a
-                matrix of zeros and ones with one column a class. None where no item has a label.
-            splits: "train", "val" or "test" per item, or one word for all. Left out, items are drawn by seed within
-                each class, and unlabelled items stay in training where others have labels.
-            pairs: where row i of one modality does not belong to row i of the others: for every item the row number
-                of each modality, in the order of `data`, and -1 for a modality that the item lacks. A row may be
-                named more than once, as the image of five captions; these items are then partners of each other, and
-                a pair that names no new row is no further item.
-                Labels and splits are given per pair.
-            kinds: "dense" or "counts" by modality; left out, sparse whole numbers are counts and all else is dense.
-            name: what to call the dataset.
-            seed: which items go to which split.
-            val_share: the share of validation items in a split by seed.
-            test_share: the share of test items in a split by seed.
+                matrix of zeros and ones with one column per class. None if no item has a label.
+            splits: "train", "val" or "test" per item, or one split for all. By default, items are drawn with the seed
+                within each class, and unlabelled items stay in training if others have labels.
+            pairs: if row i of one modality does not belong to row i of the others: for every item the row number of
+                each modality, in the order of `data`, and -1 for a missing one. A row may occur several times, such as
+                the image of five captions; these items are then partners of each other, and a pair without a new row
+                adds no item. Labels and splits are given per pair.
+            kinds: "dense" or "counts" by modality; by default, sparse whole numbers are counts and everything else is
+                dense.
+            name: name of the dataset.
+            seed: seed for drawing splits.
+            val_share: share of validation items, if splits are drawn.
+            test_share: share of test items, if splits are drawn.
 
         Raises:
             DataError: naming the value and the fix.

@@ -22,7 +22,7 @@ NO_CLASS = "no_class"
 
 @dataclass(frozen=True)
 class Protocol:
-    """What training may see beside the labelled training pairs and, for selection, the validation split.
+    """What training may see in addition to the labelled training pairs and, for selection, the validation split.
 
     Attributes:
         unlabelled: "none" (inductive), "train" (features of unlabelled training items) or "test-features"
@@ -101,23 +101,23 @@ class Protocol:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Everything that `fit` may read: built from a dataset and a protocol, holding nothing else.
+    """Everything that `fit` may read, built from a dataset and a protocol.
 
     Attributes:
         modalities: the modalities to learn from, in order.
         kinds: the kind of each.
-        train: the training items, with the labels the protocol leaves and those it propagates.
+        train: the training items, with the labels that the protocol keeps and those it propagates.
         validation: the validation items, or None when the dataset has none.
         pools: unlabelled rows by modality, ordered by content so that no pairing survives; may be empty.
-        unlabelled_pairs: training items without a label that have at least two of the modalities, where the protocol
-            lets their pairing be used; else None.
+        unlabelled_pairs: unlabelled training items with at least two of the modalities, if the protocol allows their
+            pairing; else None.
         classes: the class names.
         select_at: validation chooses by MAP over this many results; None for all.
-        given_labels: the training items' labels before propagation; None where nothing was propagated.
-        soft_labels: each training item's share in every class after propagation: its own labels where they were
-            given, and zero where `train` has no label. Other rows add up to one. None where nothing was propagated.
-        no_class: which training items are known to be of none of the classes, so that no label may be propagated to
-            them; None where nothing is known of that.
+        given_labels: the training items' labels before propagation; None if nothing was propagated.
+        soft_labels: each training item's share in every class after propagation: its own labels if given, zero if
+            `train` has no label. Other rows add up to one. None if nothing was propagated.
+        no_class: which training items are known to belong to none of the classes, so that no label is propagated to
+            them; None if nothing is known.
     """
 
     modalities: tuple[str, ...]

@@ -112,9 +112,9 @@ class Partition:
     Attributes:
         index: the items' positions in the dataset.
         ids: the items' ids.
-        documents: what each item is a part of; items of one document are partners of each other.
-        labels: the labels that may be seen here; withheld ones are gone, not hidden.
-        columns: the features of the whole dataset, of which only these items' rows are handed out.
+        documents: the document of each item; items of one document are partners of each other.
+        labels: the labels that may be seen here; withheld ones are removed, not hidden.
+        columns: the features of the whole dataset; only the rows of these items are returned.
     """
 
     index: Integers
@@ -161,10 +161,10 @@ class Partition:
         return _chosen(self.columns[modality].values, numbers)
 
     def blocks(self, modality: str, rows: int = 8192) -> Iterator[Features]:
-        """The rows that `features` returns, some at a time, so that memory does not grow with their number.
+        """The rows that `features` returns, in blocks, so that memory does not grow with their number.
 
-        Dense rows come from disk block by block. Counts are already in memory, for the archive they are stored in
-        has to be read whole; of them only the copies are saved.
+        Dense rows are read from disk block by block. Counts are already in memory, because their archive has to be read
+        as a whole; blocks only avoid copies of them.
 
         Args:
             modality: which rows; every item here must have it.

@@ -66,7 +66,7 @@ def make_synthetic(
         unlabelled_share: the share of training items whose label is taken away.
         missing_share: the share of items that lack one modality.
         multi_label: give items up to three labels.
-        name: what to call the dataset.
+        name: name of the dataset.
         overwrite: replace a dataset that is already there.
     """
     check_target(out, overwrite=overwrite)

@@ -32,21 +32,21 @@ Label = str | int | Sequence[str] | Sequence[int] | None
 
 @dataclass(frozen=True)
 class Draft:
-    """Everything a dataset will hold, before it is checked and written.
+    """The content of a dataset before it is checked and written.
 
     Attributes:
-        name: what to call the dataset.
+        name: name of the dataset.
         ids: one unique id per item; numbers become their digits.
         splits: "train", "val" or "test" per item.
         labels: a class name or number, several, or None per item, as a list, an array, or a matrix of zeros and ones
-            with one column a class; numbers count into classes that are named, from 0 or from 1.
+            with one column per class. If `classes` are given, numbers are indices into them, from 0 or from 1.
         classes: the class names in order.
         modalities: the features by modality name.
         documents: items with the same document are partners (five captions of one image);
             None makes every item its own document.
         metadata: free columns, one value per item.
         source: where the data came from, for `dataset.json`.
-        origin: the file to name in errors about items.
+        origin: file to name in errors about items.
         pipeline_fingerprint: of the pipeline that made the rows, when there is one; its folder is attached under
             the name `PIPELINE_FOLDER`.
         attachments: files and folders to keep beside the rows, by their name in the dataset's folder.

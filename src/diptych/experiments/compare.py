@@ -111,7 +111,7 @@ def compare_methods(
         recipe: methods, seeds, protocol and parameters.
         out: the report's folder; runs that are already there with the same inputs are kept.
         fresh: fit everything again.
-        callbacks: told what happens.
+        callbacks: called as the comparison proceeds.
 
     Returns:
         The content of `results.json`.

@@ -141,7 +141,7 @@ def label_curve(
         compare_propagation: run methods that read labels with and without `propagate`, whatever the protocol says of
             it; the second line's name ends in "+ propagation".
         fresh: fit everything again.
-        callbacks: told what happens.
+        callbacks: called as the comparison proceeds.
 
     Returns:
         The content of `curve.json`.

@@ -28,18 +28,18 @@ _CURVE_POINTS = 21
 
 @dataclass(frozen=True, repr=False)
 class ModelScores:
-    """All that one fitted method scored; each mapping goes from the direction's name.
+    """All scores of one fitted method; the mappings are keyed by direction.
 
     Attributes:
-        directions: the main scores, under the normalisation asked for.
+        directions: the main scores, with the requested normalisation.
         normalised: the same with representations z-scored over the evaluated items.
-        instance: where each item's own partner stands; empty when no item has one.
-        per_class: the MAP of the queries of each class; empty when relevance is by document.
+        instance: the rank of each item's own partner; empty if no item has one.
+        per_class: the MAP of the queries of each class; empty if relevance is by document.
         relevance: what counted as relevant.
         normalisation: of the main scores.
-        notes: what a reader should know.
-        purpose: the space of the main scores, where the method has several.
-        instance_purpose: the space partners were looked for in, where the method has several.
+        notes: remarks for the reader.
+        purpose: the space of the main scores, if the method has several.
+        instance_purpose: the space in which partners were ranked, if the method has several.
     """
 
     directions: Mapping[str, DirectionScores]

@@ -92,7 +92,7 @@ def export_model(
         out: the folder to make.
         dataset: real rows to check on, beside drawn ones; the one it was fitted on is the natural choice.
         overwrite: replace an exported model that is there.
-        progress: told how far it is.
+        progress: called with the progress.
 
     Raises:
         ConfigError: when the method has no graph; the message says why.

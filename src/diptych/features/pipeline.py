@@ -91,7 +91,7 @@ def fit_pipeline(
         features: for each modality its media type and its features as a user writes them.
         items: the training items of each modality, streamed once.
         seed: of what is drawn at random on the way.
-        progress: told how far it is.
+        progress: called with the progress.
     """
     makers = {modality: make_feature(media_type, written) for modality, (media_type, written) in features.items()}
     missing = [modality for modality in makers if modality not in items]

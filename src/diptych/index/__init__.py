@@ -109,7 +109,7 @@ def open_index(
         place: its folder, or its name.
         engine: which engine stores it.
         embedder: refuse an index of another one.
-        limits: what may be added.
+        limits: limits on added items.
         **options: options of this engine, such as `time_limit_s`.
     """
     if limits is not None:

@@ -39,7 +39,7 @@ class Index(Lexical, ABC):
     """Vectors with an id, a modality and metadata each.
 
     Attributes:
-        limits: what may be added.
+        limits: limits on added items.
     """
 
     limits: ItemLimits = ItemLimits()
@@ -100,7 +100,7 @@ class Index(Lexical, ABC):
         return [found.get(id) for id in listed]
 
     def count(self, *, where: str | Condition | None = None, modality: str | None = None) -> int:
-        """How many items there are, or how many meet a condition."""
+        """The number of items, or of those that match a filter."""
         return self._count(_condition(where, modality))
 
     def list_ids(

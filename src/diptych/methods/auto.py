@@ -108,13 +108,13 @@ def affordable(pairs: int, labelled: int, columns: Sequence[int], budget_s: floa
 
 
 class Auto(Method):
-    """Fit the method that suits the data; what is saved is that method, and opens without this one.
+    """Fit a method that suits the data; the saved model is a model of that method.
 
-    What the training items have decides which methods come into question (`diptych.methods.auto_candidates`): with
-    pairs and labels `cdmlmr`, whose class and partner spaces serve both kinds of search; with pairs alone its partner
-    space; with labels alone `sm`; and where all modalities have as many columns, `identity`. Without torch `cca` stands
-    in for `cdmlmr`. Where several come into question, validation decides by how well items find their own partners.
-    Labels that cannot be told from the features on validation are left out again.
+    The training items determine the candidates (`diptych.methods.auto_candidates`): with pairs and labels `cdmlmr`,
+    whose class and partner spaces serve both kinds of search; with pairs alone its partner space; with labels alone
+    `sm`; and if all modalities have the same number of columns, `identity`. Without torch `cca` replaces `cdmlmr`.
+    Among several candidates, validation chooses by how well items find their own partners. Labels that the features
+    cannot predict on validation are ignored.
 
     Args:
         budget_s: how many seconds the fit may take on two cores. If the estimate from the numbers of rows and columns

@@ -22,20 +22,20 @@ class Method(Parametrised, Embedder, ABC):
     Subclasses write a constructor that only assigns, `_fit` and `_embed`:
 
     - `_fit(data, progress)` receives `data`, a `TrainingData`, and nothing else of the dataset. `data.modalities` are
-      the names to join and `data.kinds` say which columns are counts. `data.train` and `data.validation` (None where
+      the modalities to use and `data.kinds` say which are counts. `data.train` and `data.validation` (None where
       there is none) are `Partition`s: `part.having("image").features("image")` are the rows of the items that have an
-      image, `part.having("image", "text")` are the pairs, and `part.labels` are the labels that the protocol leaves
-      (`codes` has one class number per item and -1 for none; `matrix` is the indicator of several). Labels that are
-      withheld are gone, not hidden. `data.pools` are unlabelled rows by modality, where the protocol gives any.
+      image, `part.having("image", "text")` are the pairs, and `part.labels` are the labels that the protocol keeps
+      (`codes` has one class number per item and -1 for none; `matrix` is the indicator of several). Withheld labels are
+      removed, not hidden. `data.pools` are unlabelled rows by modality, if the protocol provides any.
       `Validation.of(data)` turns the validation items into a score to choose hyper-parameters by. `progress(stage,
-      done, total)` says how far the fit is. Whatever is learned goes into attributes that end in an underscore and
-      hold only what `diptych._core.state` can pack; saving is then inherited. `self.record_` is a dictionary for what
-      was tried ("selection") and chosen ("chosen").
+      done, total)` reports progress. Everything that is learned is stored in attributes that end in an underscore and
+      contain only what `diptych._core.state` can pack; saving is then inherited. `self.record_` is a dictionary for the
+      trials ("selection") and the choice ("chosen").
     - `_embed(modality, rows)` receives checked rows (an array, or a sparse array where the modality is counts) and
-      returns one embedding a row.
+      returns one embedding per row.
 
     A method with several spaces sets `spaces_` in `_fit`, a dictionary from "class" and "partner" to their numbers of
-    columns; `_embed` then returns them side by side in that order, each part of a row with the same length in all rows.
+    columns; `_embed` then returns them concatenated in that order, each part with the same norm in all rows.
 
     Example:
         >>> import numpy as np
@@ -50,13 +50,13 @@ class Method(Parametrised, Embedder, ABC):
         True
 
     Attributes:
-        uses_pairs: whether `_fit` reads which training rows belong together.
+        uses_pairs: whether `_fit` uses the pairing of training rows.
         uses_labels: whether `_fit` reads training labels.
-        works_without_labels: whether it learns something useful where no training item has a label.
+        works_without_labels: whether it learns something useful if no training item has a label.
         uses_unlabelled: whether `_fit` reads the protocol's unlabelled pools.
         stochastic: whether the result depends on a `seed` parameter.
-        max_modalities: how many modalities it can join; None for any number.
-        citation: the paper that defines it.
+        max_modalities: how many modalities it supports; None for any number.
+        citation: the paper that defines the method.
     """
 
     uses_pairs: ClassVar[bool] = True
@@ -69,7 +69,7 @@ class Method(Parametrised, Embedder, ABC):
 
     @abstractmethod
     def _fit(self, data: TrainingData, progress: Progress) -> None:
-        """Learn from what the protocol lets through, into attributes that end in an underscore."""
+        """Learn from the data that the protocol allows, into attributes that end in an underscore."""
 
     def fit(
         self,
@@ -84,28 +84,28 @@ class Method(Parametrised, Embedder, ABC):
     ) -> Self:
         """Learn from the training items, choosing open hyper-parameters on the validation items.
 
-        Arrays become a dataset in memory first, so that they pass the checks of a folder and are seen through the
-        same protocol: no label of a validation item reaches training.
+        Arrays are first made into a dataset in memory, so that the same checks and the same protocol apply: no label of
+        a validation item reaches training.
 
         Args:
             data: a dataset, or arrays by modality such as {"image": X, "text": Y}: NumPy arrays, SciPy sparse
-                matrices, pandas DataFrames or lists of rows, one row per item; a row of NaN alone for an item that
-                lacks the modality.
+                matrices, pandas DataFrames or lists of rows, one row per item; a row of only NaN for an item that lacks
+                the modality.
             protocol: what training may see; the default is inductive with all training labels.
             labels: one class name or number per item of the arrays, None for an unlabelled one; see
                 `Dataset.from_arrays`.
-            splits: "train", "val" or "test" per item of the arrays; test items are not looked at. Left out, a tenth
-                of the labelled items (of all items, where none has a label) is drawn for validation, by the method's
-                `seed` (0 where it has none) and within each class, and the others train.
+            splits: "train", "val" or "test" per item of the arrays; test items are ignored. By default, a tenth of the
+                labelled items (of all items, if none has a label) is drawn for validation within each class, with the
+                method's `seed` (0 if it has none), and the others are training items.
             pairs: which rows belong together, where row i of one modality does not belong to row i of the others; see
                 `Dataset.from_arrays`.
-            modalities: which modalities to join; all by default.
-            progress: told how far the fit is.
+            modalities: which modalities to use; all by default.
+            progress: called with the progress of the fit.
 
         Raises:
-            DataError: for arrays that are no tables of finite numbers, or do not fit together.
+            DataError: for arrays that are not tables of finite numbers, or do not match.
             ConfigError: for a parameter out of range, or arguments that are neither a dataset nor a mapping.
-            FitError: when the method cannot learn from such data.
+            FitError: if the method cannot learn from such data.
         """
         self.check_params()
         seed = getattr(self, "seed", 0)
@@ -155,11 +155,11 @@ class Method(Parametrised, Embedder, ABC):
         return self
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the fitted model as a folder, whole or not at all; `diptych.load` opens it again.
+        """Write the fitted model as a folder, completely or not at all; `diptych.load` opens it.
 
         Args:
             folder: where to put it.
-            overwrite: replace a folder that is there.
+            overwrite: replace an existing folder.
         """
         # By name: what a fit depends on is read from the imports, and how it is saved is no part of that.
         import_module("diptych.methods.model_folder").save_model(self, folder, overwrite=overwrite)

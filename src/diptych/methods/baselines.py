@@ -14,15 +14,14 @@ from diptych.methods.base import Method
 
 
 class Identity(Method):
-    """Zero-shot retrieval: the embedding of a row is the row itself, at length one.
+    """Zero-shot retrieval: the embedding of a row is the row itself, at unit length.
 
     For encoders that were trained together, such as the image and text encoders of CLIP or SigLIP
-    (`--image-features onnx:DIR --text-features onnx:DIR`), whose features can be compared across modalities before
-    anything was learned from the data at hand. It reads neither labels nor pairs; all modalities must have the same
-    number of columns. Beside methods that learn from the data it shows what they add to the encoders.
+    (`--image-features onnx:DIR --text-features onnx:DIR`), whose features can be compared across modalities without any
+    training. It uses neither labels nor pairs; all modalities must have the same number of columns. In a comparison it
+    shows what the other methods add to the encoders.
 
-    Whether encoders of equal width do share a space cannot be seen from the widths: `auto` compares by validation,
-    and so does the partner space of `cdmlmr`.
+    Equal widths do not imply a shared space: `auto` and the partner space of `cdmlmr` test it on validation.
 
     Example:
         >>> from diptych.methods import create
@@ -63,9 +62,9 @@ class Identity(Method):
 class Chance(Method):
     """Give every row a pseudo-random embedding in [−1, 1) drawn from its content, its modality and the seed.
 
-    Equal rows get equal embeddings, so that the method is deterministic, but an embedding says nothing of its row's
-    class, pair or neighbours. Its retrieval scores scatter around the expectation of a random ranking; the scatter over
-    seeds shows how far luck alone carries on a dataset.
+    Equal rows get equal embeddings, so the method is deterministic, but an embedding is independent of its row's class,
+    pair and neighbours. Its retrieval scores vary around the chance level; the spread over seeds shows how much of a
+    score can be due to chance.
 
     Args:
         dimensions: the length of an embedding.

@@ -38,10 +38,10 @@ class PipelineKeeper(ABC):
 
     @property
     def pipeline(self) -> Pipeline:
-        """How raw items became the rows this model learned from.
+        """The pipeline that turned raw items into the model's training rows.
 
         Raises:
-            DataError: when the model learned from rows that came as numbers, or its pipeline is gone.
+            DataError: if the model was fitted on imported features, or its pipeline is missing.
         """
         self._check_fitted()
         expected, folder = self.record_.get("pipeline"), self.pipeline_folder
@@ -95,12 +95,12 @@ class Embedder(Binarisable, PipelineKeeper):
         Args:
             modality: which one.
             features: its rows.
-            purpose: which space is wanted, where the model has several (see `purposes`): "class", "partner", "both"
-                side by side, or "auto", the class space where there is one.
+            purpose: the space to use, if the model has several (see `purposes`): "class", "partner", "both"
+                concatenated, or "auto", the class space if there is one.
 
         Raises:
             DataError: for an unknown modality, a wrong dimension or a non-finite value.
-            ConfigError: for a purpose the model cannot serve.
+            ConfigError: for a purpose that the model does not have.
         """
         self._check_features(modality, features)
         return self._embed_chunks(modality, features, self._columns(purpose))
@@ -110,14 +110,14 @@ class Embedder(Binarisable, PipelineKeeper):
 
         Args:
             data: rows by modality, such as {"image": X}: arrays, sparse matrices, DataFrames or lists of rows.
-            purpose: which space is wanted, as in `embed`.
+            purpose: the space to use, as in `embed`.
 
         Returns:
             The embeddings by modality, one float32 row for each row given.
 
         Raises:
             DataError: for an unknown modality, a wrong dimension or a value that is not finite.
-            ConfigError: when `data` is no mapping.
+            ConfigError: if `data` is not a mapping.
         """
         self._check_fitted()
         if not isinstance(data, Mapping):
@@ -138,16 +138,17 @@ class Embedder(Binarisable, PipelineKeeper):
     ) -> float:
         """Measure retrieval: the mean average precision, averaged over all directions between modalities.
 
-        Every item of one modality is a query, and all items of the other are ranked; relevant is what shares a label.
-        Where no item has a label, an item's own partner is relevant, and the score is the mean reciprocal rank.
+        Every item of one modality is a query, and all items of the other are ranked. Items that share a label with the
+        query are relevant. If no item has a label, an item's own partner is relevant, and the score is the mean
+        reciprocal rank.
 
         Args:
             data: arrays by modality, or a dataset.
             labels: the labels of the items, as in `fit`; those of a dataset are its own.
             pairs: which rows belong together, as in `fit`.
-            split: which items of a dataset to score; of arrays all are scored.
-            purpose: the space to measure in, where the model has several: "auto" is the class space where items have
-                labels, and the partner space where they have none.
+            split: which items of a dataset to score; arrays are scored as a whole.
+            purpose: the space to measure in, if the model has several: "auto" is the class space if items have labels,
+                else the partner space.
         """
         self._check_fitted()
         splits = None if isinstance(data, Dataset) else split
@@ -173,19 +174,19 @@ class Embedder(Binarisable, PipelineKeeper):
     def embed_blocks(
         self, modality: str, blocks: Iterable[Features], purpose: Purpose = "auto", *, first_row: int = 0
     ) -> Iterator[Singles]:
-        """Embed rows that come block by block (see `Partition.blocks`), each block when it is asked for.
+        """Embed rows block by block (see `Partition.blocks`), lazily.
 
-        One block of rows and its embeddings are held at a time. The embeddings are those of `embed` on all rows at
-        once, to the last bits a product of matrices of another size may differ in.
+        Only one block of rows and its embeddings is in memory at a time. The embeddings equal those of `embed` on all
+        rows, up to rounding in the last bits.
 
         Args:
             modality: which one.
             blocks: its rows.
-            purpose: which space is wanted, as in `embed`.
+            purpose: the space to use, as in `embed`.
             first_row: the number of the first row, for errors.
 
         Raises:
-            DataError: as `embed` does, when the block at fault is reached.
+            DataError: as `embed` does, when the faulty block is reached.
         """
         row = first_row
         for block in blocks:
@@ -202,19 +203,19 @@ class Embedder(Binarisable, PipelineKeeper):
         items: Any,  # noqa: ANN401 - see `diptych.features.pipeline`
         purpose: Purpose = "auto",
     ) -> Singles:
-        """Embed raw items by the pipeline that made the rows this model learned from.
+        """Embed raw items with the pipeline that made the model's training rows.
 
         Args:
             modality: which one.
             items: for images a path, the bytes of a file, a Pillow image or a height × width × 3 array of bytes, for
                 texts a string; or a sequence of these.
-            purpose: which space is wanted, as in `embed`.
+            purpose: the space to use, as in `embed`.
 
         Returns:
-            One embedding a row, a single item too.
+            One embedding per row, also for a single item.
 
         Raises:
-            DataError: when the model has no pipeline, or an item cannot be read.
+            DataError: if the model has no pipeline, or an item cannot be read.
         """
         return self.embed(modality, self.pipeline.describe(modality, items), purpose)
 
@@ -226,7 +227,7 @@ class Embedder(Binarisable, PipelineKeeper):
         gallery: Features,
         purpose: Purpose = "auto",
     ) -> tuple[Singles, Singles]:
-        """The query and gallery matrices to compare when one modality asks for the other.
+        """The query and gallery matrices to compare, for queries in one modality and a gallery in the other.
 
         Most methods embed both sides into one space; a method whose space depends on the direction overrides this.
         """
@@ -240,13 +241,13 @@ class Embedder(Binarisable, PipelineKeeper):
 
     @property
     def spaces(self) -> dict[str, int]:
-        """The number of columns of each space, in order; empty where there is a single one without a name."""
+        """The number of columns of each space, in order; empty if there is a single unnamed one."""
         self._check_fitted()
         return dict(getattr(self, "spaces_", {}))
 
     @property
     def purposes(self) -> tuple[Purpose, ...]:
-        """The purposes it can embed for; empty where it has a single space without a name."""
+        """The purposes it can embed for; empty if it has a single unnamed space."""
         return purposes_of(self.spaces)
 
     def settle_purpose(self, purpose: Purpose = "auto", *, auto: Purpose = "class") -> Purpose | None:
@@ -257,7 +258,7 @@ class Embedder(Binarisable, PipelineKeeper):
             auto: what "auto" stands for where the model has both spaces.
 
         Raises:
-            ConfigError: for a purpose the model cannot serve.
+            ConfigError: for a purpose that the model does not have.
         """
         named = f"'{self.registry_name or type(self).__name__}'"
         return settled_purpose(self.spaces, purpose, auto=auto, model=named)

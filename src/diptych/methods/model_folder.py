@@ -26,11 +26,11 @@ MODEL_FORMAT = FolderFormat("model.json", FORMAT, FORMAT_VERSION, "model", "make
 
 
 def save_model(method: Method, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write a fitted method as a folder, whole or not at all.
+    """Write a fitted method as a folder, completely or not at all.
 
     Args:
-        method: a fitted method; of one that chose another, the other is written. One whose class is not registered
-            is kept by the class's name, and opens wherever that class has been imported.
+        method: a fitted method; for `Auto`, the chosen method is written. A method whose class is not registered is
+            stored by its class name, and can be opened wherever that class has been imported.
         folder: where to put it.
         overwrite: replace an existing folder.
     """
@@ -87,10 +87,10 @@ def _imported_class(target: str) -> type[Method]:
 def load_model(folder: str | Path) -> Method:
     """Open a saved or exported model; nothing in it is imported, executed or unpickled.
 
-    Parameters that the method had when the model was saved and has no longer are kept in `record_`.
+    Parameters that the method no longer has are kept in `record_`.
 
     Raises:
-        DataError: when the folder is no model, or does not hold what was written.
+        DataError: if the folder is not a model, or was damaged.
         ConfigError: for a method or a parameter that this version does not have.
     """
     if is_exported(folder):

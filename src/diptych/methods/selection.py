@@ -74,10 +74,9 @@ def check_names(owner: str, given: dict[str, Any], known: list[str]) -> None:
 class Validation:
     """The score on the validation split: the mean MAP over all ordered pairs of modalities (see `directions`).
 
-    Where validation items carry no labels, an item's own partner is what is to be found; its average precision is
-    then the reciprocal of its rank. Partners decide as well where labels are few and pairs are many
-    (`scores_by_partner`): a dozen labels choose by chance. Where every validation item has a label, labels decide,
-    however few items there are.
+    If validation items have no labels, an item's own partner is relevant; the average precision is then the reciprocal
+    of its rank. Partners are also used if labels are few and pairs are many (`scores_by_partner`), because a dozen
+    labels choose at random. If every validation item has a label, labels are used, however few items there are.
 
     Attributes:
         rows: the validation rows of each modality.
@@ -93,7 +92,7 @@ class Validation:
 
     @classmethod
     def of(cls, data: TrainingData) -> "Validation | None":
-        """Take the validation split of the training data; None when there is nothing to score by."""
+        """The validation split of the training data; None if nothing can be scored."""
         if data.validation is None:
             return None
         part = data.validation
@@ -172,12 +171,12 @@ def selection_note(data: TrainingData) -> str | None:
 
 @dataclass
 class Search:
-    """The values tried and what validation said of each; the first of equals wins."""
+    """The values tried and the validation score of each; ties go to the first."""
 
     trials: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, params: Mapping[str, Any], score: float) -> bool:
-        """Note a trial and say whether it is the best so far."""
+        """Record a trial; return whether it is the best so far."""
         best = not self.trials or score > self.best_score
         self.trials.append({"params": dict(params), "score": score})
         return best

@@ -97,20 +97,20 @@ def build_index(
         dataset: the items, of all splits.
         out: the index's folder.
         engine: which engine stores the vectors.
-        url: the address of that engine's server, if it has one.
+        url: the URL of the engine's server, if it has one.
         engine_options: options of that engine for the vectors, such as how many neighbours its structure links.
         bits: length of the binary codes that are searched before vectors are scored; 0 for none. None takes the
             model's, where it has some. Codes of another length are learned from the items.
-        purpose: which spaces of the model the vectors hold, where it has several; "auto" takes all of them.
+        purpose: which spaces of the model to index, if it has several; "auto" takes all.
         projection: how positions for the explore view are made; or those of an earlier index of the same items.
         thumbnails: whether images are copied small.
         keep_originals: whether images are copied as they are, so that the index can be moved without them.
-        overwrite: replace an index that is there, which may be searched and changed meanwhile.
+        overwrite: replace an existing index, which may be searched and changed meanwhile.
         keep_changes: whether what was added, replaced or removed since that index was built is taken over.
         former: where to keep the index that is replaced; None deletes it.
         seed: of what is drawn for calibration and projection.
         executor: where items are embedded, such as a cluster; None for this process.
-        progress: told how far it is.
+        progress: called with the progress.
     """
     started = time.perf_counter()
     model = load_model(model_folder)

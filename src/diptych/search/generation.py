@@ -127,7 +127,7 @@ class Generation:
         threading.Thread(target=self._read_catalogue, name="diptych-catalogue", daemon=True).start()
 
     def info(self) -> dict[str, Any]:
-        """What the index is: modalities are counted now, classes and splits were counted when it was built."""
+        """Facts about the index; modalities are counted now, classes and splits when it was built."""
         known = self.description
         counts = {name: self.index.count(modality=name) for name in self.model.modalities}
         return {

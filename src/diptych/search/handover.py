@@ -204,7 +204,7 @@ class Generations:
             self._current.warm()
 
     def close(self) -> None:
-        """Give back files; closing twice does no harm."""
+        """Close all files; closing twice is allowed."""
         with self._opening:
             self._closed.set()
         if self._current is not None:

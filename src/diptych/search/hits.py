@@ -44,17 +44,17 @@ class Why:
 
 @dataclass
 class Hit:
-    """One item found, or, where a query names a modality, one of its entries.
+    """One item found, or one of its entries if the query names a modality.
 
     Attributes:
         id: of its entry in the index: the image if it has one, else the text.
         modality: of that entry.
-        score: how well it fits; hits are ordered by it, and scores of different queries are comparable.
-        probability: that it belongs to the query; None where nothing is known of that.
-        metadata: text, label, split, document, item, has_media and whatever else was given.
-        item: the item (document) it is.
-        entries: the ids of the item's entries by modality, as far as they are known.
-        why: why it is there.
+        score: hits are ordered by it, and scores of different queries are comparable.
+        probability: the probability that it matches the query; None if unknown.
+        metadata: text, label, split, document, item, has_media and all other columns.
+        item: the id of the item (document).
+        entries: the ids of the item's entries by modality, if known.
+        why: the reason why it was found.
     """
 
     id: str
@@ -78,15 +78,15 @@ class Answer:
 
     Attributes:
         hits: best first.
-        closest: the best probability among the items of this page before `min_probability` cut; None if unknown.
-        seconds: what it took, embedding and all.
-        purpose: what was looked for; None where the index has a single space.
-        mode: by which evidence the hits were ranked; another than asked for where the index cannot do that.
-        ignored: the typed words that neither the text encoder nor the texts of the index know.
-        did_you_mean: the query with unknown words replaced by near ones of the index; None if there is nothing to say.
+        closest: the best probability on this page before `min_probability` was applied; None if unknown.
+        seconds: the time taken, including embedding.
+        purpose: the purpose used; None if the index has a single space.
+        mode: how the hits were ranked; it differs from the requested mode if the index does not support that.
+        ignored: typed words unknown to both the text encoder and the texts of the index.
+        did_you_mean: the query with unknown words replaced by similar words of the index; None without a suggestion.
         total: how many items can be paged through; None if unknown.
-        nothing_close: whether even the best hit of the query is not credible, so that the hits are merely the nearest.
-        corrected: whether the hits are those of `did_you_mean`: no text holds the words as typed.
+        nothing_close: whether nothing matches, so that the hits are merely the nearest items.
+        corrected: whether the hits are those of `did_you_mean`, because no text contains the words as typed.
     """
 
     hits: tuple[Hit, ...]

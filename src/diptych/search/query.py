@@ -34,12 +34,12 @@ EvidenceSide = Literal["words", "image", "audio", "text"]
 
 @dataclass(frozen=True, eq=False)
 class QueryPart:
-    """One ingredient of a query.
+    """One part of a query.
 
     Attributes:
         kind: what `value` is: "text", a kind of media such as "image" or "audio", or "item".
         value: a text; a file as its bytes, as a path or decoded; the id of an item of the index.
-        weight: how much it counts; a negative one leads away from it.
+        weight: a negative one moves results away from it.
     """
 
     kind: str
@@ -72,9 +72,9 @@ class Query:
 
     Attributes:
         parts: what to look for; items named here are left out of the answer.
-        into: the modality whose entries are the hits; None: a hit is an item with all its sides.
+        into: the modality whose entries are the hits; by default hits are whole items.
         k: how many results.
-        offset: leave out so many of the best.
+        offset: skip this many of the best hits.
         where: only items that meet this condition.
         min_probability: only items that belong with at least this probability.
         purpose: what the query looks for, where the index has several spaces: things of its kind ("class"), the very
@@ -83,7 +83,7 @@ class Query:
         mode: by which evidence typed words are ranked: embeddings and matching words ("hybrid"), embeddings alone
             ("vector"), matching words alone ("lexical").
         correct: whether misspelled words are corrected where the query as typed finds nothing close, or all are.
-        sort: "score", or "name" or "date" (newest first) to have the best 1,000 results in that order.
+        sort: "score", or "name" or "date" (newest first) to sort the best 1,000 results.
     """
 
     parts: tuple[QueryPart, ...]

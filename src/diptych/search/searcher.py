@@ -40,13 +40,13 @@ class QueryOptions(TypedDict, total=False):
 class Searcher:
     """An index that is open; threads may share it. Open one with `Searcher.open(folder)`.
 
-    When another index takes the place of the folder, as `diptych index --overwrite` does, it is opened in turn: an
-    answer never mixes two indexes, and no change goes into one that was replaced.
+    When the index is replaced, as by `diptych index --overwrite`, the new one is opened automatically: an answer never
+    mixes two indexes, and no change is written to a replaced one.
 
-    No error of its methods says where files lie, so that they may be sent to a client.
+    Errors of its methods contain no file paths, so they can be sent to clients.
 
     Attributes:
-        generations: what is open of the index, for those who need more of it than a search.
+        generations: the open parts of the index, for advanced use.
     """
 
     def __init__(self, generations: Generations) -> None:
@@ -69,17 +69,17 @@ class Searcher:
         Args:
             place: the folder.
             writable: whether items may be added and removed.
-            url: the address of the engine's server, if it has one; else that in the environment variable
-                DIPTYCH_ENGINE_URL, or the one it was built with, without its password.
-            limits: what may be added.
-            time_limit_s: how long a query may take in the engine; the engine's own limit by default.
-            wait_s: how long a change waits for others; the engine's own limit by default.
-            retry: whether to go on trying when the engine's server is away now; until it is there, every call raises
+            url: the URL of the engine's server, if it has one; by default that in the environment variable
+                DIPTYCH_ENGINE_URL, or the one the index was built with, without its password.
+            limits: limits on added items.
+            time_limit_s: time limit of a query in the engine; by default the engine's own.
+            wait_s: how long a change waits for other changes; by default the engine's own limit.
+            retry: keep trying if the engine's server is unavailable; until it is available, every call raises
                 `BackendUnavailableError`.
 
         Raises:
-            DataError: when it is none, or the model in it is not the one that made its vectors.
-            BackendUnavailableError: when the engine's server is away, unless `retry` is given.
+            DataError: if it is not an index, or its model is not the one that made its vectors.
+            BackendUnavailableError: if the engine's server is unavailable, unless `retry` is given.
         """
         given = {"limits": limits, "time_limit_s": time_limit_s, "wait_s": wait_s}
         options = {name: value for name, value in given.items() if value is not None}
@@ -126,34 +126,35 @@ class Searcher:
         correct: bool = True,
         sort: Sort = "score",
     ) -> Answer:
-        """Find what belongs to a query: the weighted sum of its parts' directions.
+        """Search by the weighted sum of the query's parts.
 
         Args:
-            parts: what to look for; items of the index named here are left out of the answer.
-            text: a text to look for, as a further part.
-            image: an image to look for, as a further part: a path, the bytes of a file, or decoded.
-            audio: a sound to look for, likewise.
-            into: the modality whose entries are the hits; None: a hit is an item with all its sides.
+            parts: the parts of the query; indexed items among them are excluded from the hits.
+            text: a text as a further part.
+            image: an image as a further part: a path, the bytes of a file, or decoded.
+            audio: a sound as a further part.
+            into: the modality whose entries are the hits; by default hits are whole items.
             k: how many hits.
-            offset: leave out so many of the best.
-            where: only items that meet this condition, such as "split = 'train' and label in ('river', 'pond')".
-            min_probability: only items that belong with at least this probability; there may be none.
-            purpose: what to look for, where the index has several spaces: things of this kind ("class"), the very item
-                ("partner"), or anything alike ("both"); "auto" is "partner" for texts that ask for items, else "both".
-            mode: by which evidence typed text is ranked: embeddings and matching words ("hybrid"), embeddings alone
-                ("vector"), or matching words alone ("lexical").
-            correct: whether to answer for the corrected words where no text holds the words as typed.
-            sort: "score", or "name" or "date" (newest first) to have the best 1,000 results in that order.
+            offset: skip this many of the best hits.
+            where: a filter, such as "split = 'train' and label in ('river', 'pond')".
+            min_probability: only hits with at least this probability of matching.
+            purpose: what to find, if the index has several spaces: items of the same kind ("class"), the item's own
+                partner ("partner"), or either ("both"); "auto" is "partner" for texts that search for items, else
+                "both".
+            mode: how typed text is ranked: by embeddings and matching words ("hybrid"), embeddings alone ("vector"), or
+                matching words alone ("lexical").
+            correct: search for corrected words if no text contains the words as typed.
+            sort: "score", or "name" or "date" (newest first) to sort the best 1,000 results.
         """
         options = Query((), into, k, offset, where, min_probability, purpose, mode, correct, sort)
         return self._search([query_parts(parts, text=text, image=image, audio=audio)], options)[0]
 
     def search_many(self, queries: Sequence[Sequence[QueryPart]], **options: Unpack[QueryOptions]) -> _List[Answer]:
-        """Like `search` for several queries; what is alike is embedded together. The first bad query is an error."""
+        """Like `search` for several queries, which are embedded in batches. The first invalid query is an error."""
         return self._search(queries, Query((), **options))
 
     def similar(self, id: str, **options: Unpack[QueryOptions]) -> Answer:
-        """More like this item, which itself is left out; the options are those of `search`."""
+        """Items similar to an item, excluding it; the options are those of `search`."""
         return self._search([[QueryPart("item", id)]], Query((), **options))[0]
 
     def answer_many(self, queries: Sequence[Query]) -> _List[Answer | DiptychError]:
@@ -167,7 +168,7 @@ class Searcher:
         return self.generations.read(answered)
 
     def suggest(self, prefix: str, limit: int = 8) -> _List[str]:
-        """How a typed query may go on: labels, short texts and words of the index that begin so."""
+        """Completions of a typed query: labels, short texts and words of the index."""
         return self.generations.read(lambda index: index.suggester.suggest(prefix, limit))
 
     def get(self, id: str) -> Hit | None:
@@ -182,7 +183,7 @@ class Searcher:
     def list(
         self, *, where: str | None = None, modality: str | None = None, after: str = "", limit: int = 100
     ) -> _List[Hit]:
-        """Items in the order of their ids, a page at a time: `after` is the last id of the page before."""
+        """Items ordered by id, one page at a time: `after` is the last id of the previous page."""
 
         def page(index: Generation) -> _List[Hit]:
             ids = index.index.list_ids(where=where, modality=modality, after=after, limit=limit)
@@ -224,11 +225,11 @@ class Searcher:
         return self.generations.read(lambda index: index.signatures.of(ids))
 
     def count(self, *, where: str | None = None, modality: str | None = None) -> int:
-        """How many items there are, or how many meet a condition."""
+        """The number of items, or of those that match a filter."""
         return self.generations.read(lambda index: index.index.count(where=where, modality=modality))
 
     def add(self, items: Sequence[NewItem], *, replace: bool = False) -> int:
-        """Embed and add texts and files, all or none; an id that is there is replaced on request, else an error."""
+        """Embed and add texts and files, all or none; an existing id is an error unless `replace` is set."""
         with self.generations.writing() as index:
             done = index.writer.add(items, replace=replace)
             index.keys.note(key for item in items for key in item.metadata)
@@ -246,12 +247,12 @@ class Searcher:
         return done
 
     def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
-        """Remove entries, or the whole items that they are of; ids that are not there are passed over."""
+        """Remove entries or whole items; unknown ids are ignored."""
         with self.generations.writing() as index:
             return index.writer.remove(index.catalogue.entries_of(ids) if whole else ids)
 
     def info(self) -> dict[str, Any]:
-        """What the index is: modalities are counted now, classes and splits were counted when it was built."""
+        """Facts about the index; modalities are counted now, classes and splits when it was built."""
         return self.generations.read(Generation.info)
 
     def thumbnail(self, id: str) -> bytes | None:
@@ -261,8 +262,8 @@ class Searcher:
     def original(self, id: str) -> tuple[bytes, str] | None:
         """An item's image as it was indexed, and its media type; None if it has none.
 
-        Where the original is gone or has changed since, as in an index that was copied without its images, it is the
-        thumbnail.
+        If the original is missing or has changed, as in an index that was copied without its images, the thumbnail is
+        returned.
         """
         return self.generations.read(lambda index: index.original(id))
 
@@ -281,7 +282,7 @@ class Searcher:
         return backup_index(self.generations.current.folder, target)
 
     def close(self) -> None:
-        """Give back files; closing twice does no harm."""
+        """Close all files; closing twice is allowed."""
         self.generations.close()
 
     def __enter__(self) -> Self:

@@ -58,7 +58,7 @@ def learn(
         method: which method to fit.
         params: of the method.
         url: of the vector database, for an index whose vectors are in one.
-        progress: told how far it is.
+        progress: called with the progress.
 
     Raises:
         ConfigError: when too little was taught.

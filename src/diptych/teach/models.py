@@ -183,7 +183,7 @@ def put_back(kept: Path, target: Path, former: Path, *, url: str | None = None, 
         target: the folder it goes to, which may be searched and changed meanwhile.
         former: where to keep the index that is there.
         url: of the vector database, for indexes whose vectors are in one.
-        progress: told how far it is.
+        progress: called with the progress.
     """
     target = target.resolve()
     with only_builder(target):

@@ -93,7 +93,7 @@ def make_ready(
         folder: where everything is kept; claimed by the caller.
         source: the items there are.
         options: how the source is ingested.
-        callbacks: told what happens.
+        callbacks: called as the comparison proceeds.
         workers: parallel processes; 0 works in this one.
 
     Raises:

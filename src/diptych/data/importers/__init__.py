@@ -53,7 +53,8 @@ def import_arrays(
         out: the folder to make.
         features: the file of each modality, by the modality's name.
         labels: one class per item as name or number; empty or null for none; a 0/1 table for several.
-        kinds: "dense" or "counts" by modality; left out, sparse whole numbers are counts and all else is dense.
+        kinds: "dense" or "counts" by modality; by default, sparse whole numbers are counts and everything else is
+            dense.
         splits: "train", "val" or "test" per item; left out, items are split by seed within each class, and
             unlabelled items stay in training when others have labels, for nothing can be measured on them.
         ids: one id per item; left out, items are numbered from 0.
@@ -64,9 +65,9 @@ def import_arrays(
         missing_label: a value that means "no label", such as -1.
         allow_missing: take a row without any number as an item that lacks the modality.
         name: what to call the dataset; the folder's name when left out.
-        seed: which items go to which split.
-        val_share: the share of validation items in a split by seed.
-        test_share: the share of test items in a split by seed.
+        seed: seed for drawing splits.
+        val_share: share of validation items, if splits are drawn.
+        test_share: share of test items, if splits are drawn.
         overwrite: replace a dataset that is already there.
 
     Raises:

@@ -145,7 +145,7 @@ def reproduce_study(
         methods: names; None for the whole line-up.
         params: parameters by method, on top of each method's defaults.
         note: a sentence for the page, such as where given parameters are from.
-        callbacks: told what happens.
+        callbacks: called as the comparison proceeds.
 
     Returns:
         The content of `reproduction.json`.

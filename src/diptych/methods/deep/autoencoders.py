@@ -78,7 +78,7 @@ def train_bimodal(
 
 
 class BimodalAE(DeepMethod):
-    """Embeddings of two DBNs meet in the middle layer of an autoencoder that must rebuild both from either alone.
+    """A bimodal autoencoder over the embeddings of two DBNs, which must reconstruct both from either alone.
 
     z = σ(W₁x₁ + W₂x₂ + b); a missing modality counts as zero, and training shows each pair three times: first
     modality alone, second alone, both. No labels.

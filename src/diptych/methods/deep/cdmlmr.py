@@ -37,18 +37,18 @@ _ALWAYS_HAD = ("losses", "profile", "seed", "device", "cache")
 class CDMLMR(DeepMethod):
     """One network for all modalities under a contrastive and a quadruplet loss, with softmax losses as regularisers.
 
-    DBN-started towers, supervised nets, shared embeddings S, pathways and a branch for each loss are one module and
-    train together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction. Retrieved are
-    class probabilities, as embeddings whose cosine is the probability that two items share a class; beside them stands
-    a partner space, by which an item's own partner is found (see `purposes`). Without labels that is all there is.
+    Towers started from DBNs, supervised nets, shared embeddings S, pathways and a branch for each loss are one module
+    and are trained together: L = L_contrastive + L_quadruplet + Σ softmax losses + 0.1 · cross-reconstruction.
+    Retrieval uses class probabilities, as embeddings whose cosine is the probability that two items share a class. A
+    partner space finds an item's own partner (see `purposes`); without labels it is the only space.
 
-    Of more than two modalities each has a tower, and losses between modalities are summed over those that occur
-    together, two at a time. An item counts for the modalities it has, if these are two or more.
+    With more than two modalities each has a tower, and losses between modalities are summed over the pairs of
+    modalities that occur together. Items with at least two modalities contribute those they have.
 
     Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. `profile="paper"`
-    trains stage by stage as published (`StagedCDMLMR`). What differs otherwise is a switch each, with its reason and
-    its measured effect in docs/explanation/methods/cdmlmr.md. Sizes, steps and regularisation follow from the numbers
-    of rows and columns (`diptych.methods.deep.profile`) unless they are given.
+    trains stage by stage as published (`StagedCDMLMR`). Every other difference is a switch;
+    docs/explanation/methods/cdmlmr.md gives its reason and its measured effect. By default sizes, steps and
+    regularisation follow from the numbers of rows and columns (`diptych.methods.deep.profile`).
 
     Args:
         losses: "both", "contrastive" or "quadruplet" for the ablations, "triplet" for a triplet loss instead, or "none"
@@ -74,7 +74,7 @@ class CDMLMR(DeepMethod):
         neighbours: k of the graph within a batch.
         quantisation: weight of a term that draws branch outputs towards ±1, for binary codes with retrieved="codes".
         rate: learning rate.
-        steps: of training.
+        steps: number of training steps.
         profile: "standard", "fast" for tests, or "paper".
         seed: see `DeepMethod`.
         device: see `DeepMethod`.
@@ -278,7 +278,7 @@ class CDMLMR(DeepMethod):
 
 
 class QuadrupletCDMLMR(CDMLMR):
-    """CDMLMR's ablation "Quad": the ranking loss alone, which has no use for unlabelled items."""
+    """CDMLMR's ablation "Quad": the quadruplet loss alone, which does not use unlabelled items."""
 
     uses_unlabelled: ClassVar[bool] = False
 

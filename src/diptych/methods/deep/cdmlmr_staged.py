@@ -54,10 +54,10 @@ class StagedCDMLMR(DeepMethod):
     beyond the margin α: pairs of one class where both items are labelled, neighbours in the batch's own graph where
     not. L_quad asks of (a⁺, b⁺, a⁻, b⁻) that 2‖a⁺ − b⁺‖² stays β below ‖a⁺ − b⁻‖² + ‖a⁻ − b⁺‖².
 
-    Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. What it leaves
-    open is a parameter; None lets validation choose. Changes, each with its switch: embeddings are standardised before
-    and centred after the network, with training statistics; inputs are dropped at random; the learning rate is chosen.
-    docs/explanation/methods/cdmlmr.md has the reasons and the measurements.
+    Paper: Huang and Peng, Cross-modal Deep Metric Learning with Multi-task Regularization, ICME 2017. Gaps in the paper
+        are parameters; None lets validation choose. Changes, each with a switch: embeddings are standardised before and
+        centred after the network, with training statistics; inputs are dropped at random; the learning rate is chosen.
+        docs/explanation/methods/cdmlmr-staged.md has the reasons and the measurements.
 
     Args:
         losses: "both", or one of them for the ablations.
@@ -86,7 +86,7 @@ class StagedCDMLMR(DeepMethod):
         batch_size: n.
         labelled_share: share of labelled items in a batch; None for their share in the data, but at least 0.3.
         class_balanced: draw all classes equally often.
-        activation: of the pathways.
+        activation: activation function of the pathways.
         share_branch_fc: whether modalities share the layers of the branches.
         input_norm: "zscore" or "none".
         bias_rate_multiplier: learning rate of biases relative to the weights'.

@@ -181,8 +181,8 @@ class CMDN(DeepMethod):
     3. Up to four bimodal autoencoders with a softmax head, each half as wide as the one below, combine the modalities.
 
     Paper: Peng, Huang and Qi, Cross-media Shared Representation by Hierarchical Learning with Multiple Deep Networks,
-    IJCAI 2016. Changes: autoencoder inputs are brought to [0, 1]; embeddings are scaled with training statistics and
-    not with each split's own; the number of bimodal autoencoders is chosen on validation.
+    IJCAI 2016. Changes: autoencoder inputs are scaled to [0, 1]; embeddings are scaled with training statistics instead
+    of each split's own; the number of bimodal autoencoders is chosen on validation.
 
     Args:
         depth: how many bimodal autoencoders; None chooses on validation.

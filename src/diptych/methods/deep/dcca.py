@@ -28,15 +28,15 @@ class DCCA(DeepMethod):
 
     More than two modalities are trained by deep generalised CCA (Benton et al., Deep Generalized Canonical Correlation
     Analysis, 2017): minus the sum of (λ − 1)/(M − 1), λ being the leading eigenvalues of the sum of the modalities'
-    projectors, with the same ridge. An item counts for the modalities it has, if these are two or more.
+    projectors, with the same ridge. Items with at least two modalities contribute those they have.
 
     Paper: Andrew, Arora, Bilmes and Livescu, Deep Canonical Correlation Analysis, ICML 2013. Changes: Adam on large
     batches instead of full-batch L-BFGS after layer-wise pretraining; the weights that retrieve best on validation are
     kept.
 
     With `batch_size` (method `deep-corr`) it trains end to end on small batches, as Yan and Mikolajczyk do (Deep
-    Correlation for Matching Images and Text, CVPR 2015): the covariances are then running averages over batches, which
-    can be whitened although a small batch's own could not.
+    Correlation for Matching Images and Text, CVPR 2015): the covariances are then running averages over batches,
+    because those of a single small batch could not be whitened.
 
     Args:
         components: outputs of each net.

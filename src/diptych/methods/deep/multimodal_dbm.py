@@ -128,9 +128,9 @@ _MEAN_FIELD_ROUNDS = 30
 class MultimodalDBM(DeepMethod):
     """Two-layer pathways under a joint layer, as one undirected model; the embedding is the joint layer's mean field.
 
-    Machines trained layer by layer, with the gains that let them fit together, start the model; then the variational
-    lower bound is climbed with mean field for the data and persistent Gibbs chains for the model. A modality alone is
-    embedded by inferring the joint layer with the other modality unknown. No labels.
+    The model starts from machines trained layer by layer; then the variational lower bound is maximised with mean field
+    for the data and persistent Gibbs chains for the model. A modality alone is embedded by inferring the joint layer
+    with the other modality unknown. No labels.
 
     Paper: Srivastava and Salakhutdinov, Multimodal Learning with Deep Boltzmann Machines, NIPS 2012.
     """

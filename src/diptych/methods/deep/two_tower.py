@@ -66,11 +66,10 @@ class TwoTower(DeepMethod):
 
     L = w_class · Σ_modality cross-entropy + w_contrast · InfoNCE over the pairs of the batch, both ways, temperature τ.
 
-    Nothing here is from a paper on retrieval by class: it is the net that comes to mind first today, with common
-    settings and nothing tuned, and a reference for methods that are more involved. The contrastive loss is that of
-    CLIP. Retrieved are the embeddings, the class probabilities, or both side by side, each part at length one, compared
-    by cosine; validation chooses, and without it both are taken. Unlabelled pairs, where the protocol gives them, take
-    part in InfoNCE alone. Labels that were propagated are soft targets.
+    A simple modern baseline with common settings and nothing tuned; it is not from a paper on retrieval by class. The
+    contrastive loss is that of CLIP. Retrieval uses the embeddings, the class probabilities, or both concatenated, each
+    part at unit length, compared by cosine; validation chooses, and without it both are used. Unlabelled pairs, if the
+    protocol provides them, enter only InfoNCE. Propagated labels are soft targets.
 
     Args:
         members: number of nets trained in parallel; their embeddings are concatenated, their probabilities averaged.

@@ -31,11 +31,11 @@ class CCA(LinearMethod):
     """Directions along which the modalities of a pair correlate most (Hotelling, Biometrika 1936).
 
     Maximise a' C₁₂ b subject to a'(C₁₁ + r₁ I)a = 1 and b'(C₂₂ + r₂ I)b = 1; see `canonical_coordinates`. More than two
-    modalities are joined by generalised CCA (MAXVAR, Kettenring, Biometrika 1971), which for two is the same; see
-    `multiview_coordinates`. An item counts for the modalities it has, if these are two or more.
+    modalities are handled by generalised CCA (MAXVAR, Kettenring, Biometrika 1971), which is the same for two; see
+    `multiview_coordinates`. Items with at least two modalities contribute those they have.
 
-    Without a ridge and with more dimensions than pairs every correlation is 1, whatever the data: retrieval
-    is then at chance, as in the tables of several papers. `mode="paper"` does just that, on purpose.
+    Without a ridge and with more dimensions than pairs every correlation is 1, whatever the data, and retrieval is at
+    chance level, as in the tables of several papers. `mode="paper"` reproduces this.
 
     Args:
         mode: "tuned" chooses ridge and components on validation; "paper" has no ridge and keeps all components.
@@ -137,9 +137,9 @@ class CCA3V(LinearMethod):
 
     Solve S w = λ D w, with S the covariances of all views and D its diagonal blocks, a ridge on the diagonal of
     both; modality m is embedded by its part W_m diag(λ^power) and compared by the cosine. The labels are a view
-    of centred class indicators, one or several per item; a pair without a label stands at their mean, so that it
-    says nothing of the classes and still counts for how the modalities correspond. Any number of modalities
-    takes part, and an item counts for those it has, if these are two or more.
+    of centred class indicators, one or several per item; a pair without a label is placed at their mean, so that it
+    contributes only to how the modalities correspond. Any number of modalities is supported; items with at least two
+    contribute those they have.
 
     Args:
         components: how many directions; None chooses them on validation.

@@ -40,7 +40,7 @@ class KCCA(Method):
 
     Maximise α'K₁K₂β subject to α'(K₁² + κK₁)α = 1 and β'(K₂² + κK₂)β = 1, with centred kernels of unit mean
     diagonal. With K = U Λ U' this is ridge CCA of variances λ and ridge κ. More pairs than `max_landmarks` are
-    seen through Nyström features of a random subset, in which all pairs take part.
+    approximated by Nyström features of a random subset; all pairs enter the covariances.
 
     Args:
         kernel: "rbf", "poly" (offset 1, γ = 1 / dimension) or "linear".

@@ -128,7 +128,7 @@ def add_partner_space(
     Args:
         data: what the protocol lets through.
         class_embedders: what gives each modality's class embeddings, at length one.
-        progress: told how far it is.
+        progress: called with the progress.
     """
     scorer, validation = PartnerScorer.of(data), Validation.of(data)
     partners, values, search = fit_partner_embedders(data, scorer, progress)

@@ -55,7 +55,7 @@ class JRL(Method):
 
     What differs from the paper: γ and σ are chosen on validation, since the published 1000 and 1000 belong to
     one set of features; iterations run to convergence instead of five; an item that lacks a modality or a label
-    takes part in the terms it can; embeddings are compared by cosine (`similarity_mode="knn_vote"` is the authors'
+    contributes to the remaining terms; embeddings are compared by cosine (`similarity_mode="knn_vote"` is the authors'
     vote of the nearest training items), and the graph's weights are 0 and 1 (`laplacian="released"` is what the
     authors' program computes).
 

@@ -31,15 +31,15 @@ class LGCFL(Method):
 
         minimise (1 / 2n) ‖X_m U_m − Y_m‖² + λ_m Σ_g √|g| ‖U_m^(g)‖_F
 
-    for each modality; embeddings are X_m U_m, compared by cosine. The second term drops whole groups: a histogram that
-    says nothing of the classes gets no weight at all. Since every modality is mapped onto the same labels, no pairs are
-    needed: an item counts for the modalities it has.
+    for each modality; embeddings are X_m U_m, compared by cosine. The second term drops whole groups: a histogram
+    without class information gets no weight. Since every modality is mapped onto the same labels, no pairs are needed:
+    items contribute the modalities they have.
 
     Groups are what the feature pipeline calls its blocks (a descriptor, a cell), where it has several, and runs of
     `group_columns` neighbouring columns otherwise.
 
     Paper: Kang, Xiang, Liao, Xu, Pan: Learning Consistent Feature Representation for Cross-Modal Multimedia Retrieval,
-    IEEE Transactions on Multimedia 2015. The paper itself was not at hand: this is our reading of its abstract and of
+    IEEE Transactions on Multimedia 2015. We had no access to the paper; this is our reading of its abstract and of
     later descriptions. λ is given as a share of λ_max, the smallest one for which U = 0; it is chosen on validation.
 
     Args:

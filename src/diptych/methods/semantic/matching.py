@@ -28,15 +28,15 @@ from diptych.methods.training_inputs import fit_scalings, training_pairs
 
 
 class SemanticMatching(Method):
-    """Semantic matching: the embedding of a row is its vector of class posteriors, whatever modality it is of.
+    """Semantic matching: the embedding of a row is its vector of class posteriors, in every modality.
 
     Each modality m has a multinomial logistic regression of its own,
 
         p_m(c | x) = exp(w_c · x + b_c) / Σ_k exp(w_k · x + b_k)
         minimise (1/n) Σ_i −log p_m(c_i | x_i) + (strength_m / 2) ‖W‖²,
 
-    and posteriors are compared by cosine. It needs no pairs: an item counts for the modalities it has. An item with
-    several labels counts for each as an equal share.
+    and posteriors are compared by cosine. It needs no pairs: items contribute the modalities they have. An item with
+    several labels has an equal share in each.
 
     Paper: Rasiwasia, Costa Pereira, Coviello, Doyle, Lanckriet, Levy and Vasconcelos, "A New Approach to
     Cross-Modal Multimedia Retrieval", ACM Multimedia 2010.
@@ -99,7 +99,7 @@ class KernelSemanticMatching(Method):
     Each regression reads the principal coordinates of k(x, l) = exp(−γ‖x − l‖²) over up to 1,000 training rows l
     (Nyström's method). Scores are compared by cosine.
 
-    Not in the paper of `SemanticMatching`: what a kernel alone gives, beside methods that hold one.
+    Not in the paper of `SemanticMatching`; it shows the effect of the kernel alone, for comparison with CDMLMR.
 
     Args:
         strength: the penalty's weight, one for all modalities or one for each by name; None to choose on validation.
@@ -158,9 +158,9 @@ class KernelSemanticMatching(Method):
 class SemanticCorrelationMatching(Method):
     """Semantic correlation matching: class posteriors of the canonical projections of each modality.
 
-    Ridge CCA of the training pairs gives the projections z = Aᵀ x of each modality (see `CCA`), each brought to
-    unit variance over the pairs; on them stands one multinomial logistic regression per modality, as in
-    `SemanticMatching`. Labelled items that lack the other modality count for the regression of their own.
+    Ridge CCA of the training pairs gives the projections z = Aᵀ x of each modality (see `CCA`), each scaled to unit
+    variance over the pairs, followed by one multinomial logistic regression per modality, as in `SemanticMatching`.
+    Labelled items that lack the other modality contribute to the regression of their own.
 
     Paper: Rasiwasia, Costa Pereira, Coviello, Doyle, Lanckriet, Levy and Vasconcelos, "A New Approach to
     Cross-Modal Multimedia Retrieval", ACM Multimedia 2010.

@@ -42,13 +42,13 @@ _TRIPLETS_PER_QUERY = 25
 class TINA(Method):
     """Adaptive hierarchical semantic aggregation: several local projections, trained to rank by graded relevance.
 
-    1. *Hierarchy*: classes are alike by their mean rows and by their names; average linkage makes a tree of them, and
-       the relevance r of two classes falls with the height at which they meet (see `class_relevance`).
+    1. *Hierarchy*: classes are compared by their mean rows and their names; average linkage makes a tree of them, and
+       the relevance r of two classes decreases with the height at which they meet (see `class_relevance`).
     2. *Experts*: K centres, found by k-means over the training pairs; the membership of a row x in expert k is
        g_k(x) ∝ exp(−‖x − c_k‖² / 2τ). Each expert projects linearly, by U_k in one modality and by V_k in the other.
-    3. *Aggregation*: "projections" embeds x as Σ_k g_k(x) U_kᵀ x. "distances" aggregates what the experts find when
-       they compare, Σ_k g_k(x) g_k(y) (U_kᵀ x) · (V_kᵀ y). That is the inner product of all g_k(x) U_kᵀ x side by
-       side, so it has one embedding per item too, K times as long.
+    3. *Aggregation*: "projections" embeds x as Σ_k g_k(x) U_kᵀ x. "distances" aggregates the comparisons of the
+       experts, Σ_k g_k(x) g_k(y) (U_kᵀ x) · (V_kᵀ y). That is the inner product of all g_k(x) U_kᵀ x concatenated,
+       so there is one embedding per item too, K times as long.
     4. *Training*: over triplets of a query q and two items j, l of the other modality, r_qj > r_ql, minimise the mean
        of ½ max(0, (r_qj − r_ql) − (s_qj − s_ql))², plus β/2 Σ a_kk' ‖U_k − U_k'‖² for experts whose memberships
        overlap by a_kk' (consistency), plus γ/2 ‖U_k‖² (complexity); the same for V.
@@ -56,9 +56,9 @@ class TINA(Method):
     With one expert and a flat hierarchy it is a single bilinear model s = xᵀ U Vᵀ y under a pairwise ranking loss.
 
     Paper: Hua, Wang, Liu, Cai, Huang: Cross-Modal Correlation Learning by Adaptive Hierarchical Semantic Aggregation,
-    IEEE Transactions on Multimedia 2016. The paper itself was not at hand: this is our reading of its abstract and of
-    later descriptions. Ours are the form of every term, names compared by their letters instead of an ontology, a
-    sample of triplets, rows reduced to principal components, and cosine for retrieval. Open values are chosen on
+    IEEE Transactions on Multimedia 2016. We had no access to the paper; this is our reading of its abstract and of
+    later descriptions. Our choices are the form of every term, names compared by their letters instead of an ontology,
+    a sample of triplets, rows reduced to principal components, and cosine for retrieval. Open values are chosen on
     validation.
 
     Args:

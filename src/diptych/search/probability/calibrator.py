@@ -62,7 +62,7 @@ def calibrate(
         spaces: of the index's vectors; there are maps for each purpose it can serve.
         lister: asks the index that is searched; without one the dataset is taken for it.
         seed: of what is drawn.
-        progress: told how far it is.
+        progress: called with the progress.
     """
     spaces = spaces or IndexSpaces()
     part = _gallery(dataset, seed)
