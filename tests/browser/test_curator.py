@@ -41,7 +41,7 @@ def many(tmp_path_factory):
     rows = np.random.default_rng(0).normal(size=(1500, searcher.index.identity.dimension))
     searcher.index.add(names, rows, modality=["text"] * 1500, metadata=known)
     searcher._vocabulary = lambda: ["note", "red"]
-    with running(create_app(searcher)) as address:
+    with running(create_app(searcher, ServingSettings(write_key="w"))) as address:
         yield address
 
 
@@ -113,6 +113,41 @@ def test_wide_screens_are_used(address, open_page) -> None:
     page = open_page(f"{address}/?q=red", viewport={"width": 2200, "height": 1200})
     page.wait_for_selector(CARDS)
     assert int(page.locator("#results").get_attribute("data-columns")) > 5
+
+
+# --- a phone
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+INSIDE = """(all) => all.every((one) => {
+    const { left, top, right, bottom } = one.getBoundingClientRect();
+    return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+})"""
+
+
+@pytest.mark.parametrize("language", ["en-GB", "de-DE", "zh-CN", "ja-JP"])
+def test_a_phone_has_room_for_all_that_a_curator_may_do(curated, open_page, language) -> None:
+    page = open_page(f"{curated[0]}/healthz", locale=language, **PHONE)
+    page.evaluate(KEY)
+    page.goto(f"{curated[0]}/?q=red+circle")
+    page.wait_for_selector(CARDS)
+    expect(page.locator("#add")).to_be_visible()
+    top = page.locator("header > :not(p)").evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
+    assert len({round(each / 24) for each in top}) == 2  # the views have a row of their own, all else is in one
+    page.locator("#menu summary").click()
+    assert page.locator("#menu .options, #menu select").evaluate_all(INSIDE)
+    page.locator("#menu summary").click()
+    page.locator(f"{CARDS} .pick").first.click()
+    buttons = page.locator("#selected button")
+    assert buttons.evaluate_all(INSIDE)
+    names = buttons.evaluate_all("all => all.map((one) => one.innerText || one.ariaLabel)")
+    assert len(set(names)) == 7 and all(names)
+    page.locator("#selected .icon").click()
+    page.locator(f"{CARDS} .open").first.click()
+    image = page.locator("#viewer .zoomed img")
+    page.wait_for_function("() => document.querySelector('#viewer .zoomed img').naturalWidth")
+    frame, shown = page.locator("#viewer .zoomed").bounding_box(), image.first.bounding_box()
+    assert shown["y"] >= frame["y"] and shown["y"] + shown["height"] <= frame["y"] + frame["height"] + 1
+    assert page.locator("#viewer .head button, #viewer .turn:not([hidden])").evaluate_all(INSIDE)
 
 
 # --- looking closely
@@ -228,6 +263,56 @@ def test_counts_follow_the_question_and_the_choice(address, open_page) -> None:
     expect(counts).to_have_text(["6"] * 6)
 
 
+def test_counts_follow_an_image_too(curated, open_page, red_circle) -> None:
+    page = open_page(curated[0])
+    page.wait_for_selector(ANY)
+    page.set_input_files("#file", str(red_circle))
+    page.wait_for_selector(CARDS)
+    page.locator("#class-menu summary").click()
+    expect(page.locator("#class-menu small").first).to_have_text("6")
+
+
+def test_a_text_of_several_lines_begins_with_its_title_and_addresses_are_links(tmp_path, open_page) -> None:
+    searcher = fake_searcher.filled(tmp_path)
+    known = {
+        "text": "Blue kettle\nIt boils water.\nTwo litres.",
+        "link": "https://shop.test/?a=b",
+        "odd": "javascript:alert(1)",
+        "tags": ["home", "new"],
+    }
+    searcher.add([NewItem("kettle", "image", image(Shape("blue", "circle", "train")), known)])
+    with running(create_app(searcher)) as address:
+        page = open_page(f"{address}/?q=kettle&mode=lexical")
+        page.locator(f"{CARDS} .open").first.click()
+        expect(page.locator("#viewer-title")).to_have_text("Blue kettle")
+        expect(page.locator("#viewer .full")).to_have_text("It boils water.\nTwo litres.")
+        link = page.locator("#viewer dl a")
+        expect(link).to_have_text("https://shop.test/?a=b")
+        assert link.get_attribute("rel") == "noopener noreferrer"
+        expect(page.locator("#viewer dl")).to_contain_text("home, new")
+        expect(page.locator("#viewer .turn:not([hidden])")).to_have_count(0)  # the only one that was found
+
+
+def test_the_search_box_stays_in_sight(many, open_page) -> None:
+    page = open_page(many, viewport={"width": 1200, "height": 800})
+    page.wait_for_selector(ANY)
+    page.evaluate("scrollBy(0, 2500)")
+    assert page.locator("#words, #class-menu summary").evaluate_all(INSIDE)
+    here = place(page)
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Words to search for")).to_be_focused()
+    assert place(page) == here
+    page.mouse.move(600, 500)
+    page.locator(f"{ANY} .open").nth(20).focus()
+    covered = """() => {
+        const { top } = document.activeElement.closest(".card").getBoundingClientRect();
+        return top < document.querySelector("#controls").getBoundingClientRect().bottom;
+    }"""
+    for _ in range(8):
+        page.keyboard.press("ArrowUp")
+        assert page.evaluate(covered) is False
+
+
 def test_results_are_sorted_by_name_and_date(curated, open_page) -> None:
     address, searcher = curated
     for name, date in (("old", "1999-01-01"), ("new", "2026-01-01")):
@@ -294,6 +379,39 @@ def test_write_actions_come_with_the_write_key(curated, open_page) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Add", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Teach")).to_be_visible()
+
+
+def test_a_wrong_key_for_editing_can_be_given_up(tmp_path, open_page) -> None:
+    searcher = fake_searcher.filled(tmp_path)
+    with running(create_app(searcher, ServingSettings(read_key="r", write_key="w"))) as address:
+        page = open_page(f"{address}/healthz")
+        page.evaluate("sessionStorage.setItem('diptych-key', 'r')")
+        page.goto(f"{address}/?q=red")
+        page.wait_for_selector(CARDS)
+        page.locator("#menu summary").click()
+        page.get_by_role("button", name="Use a key to edit").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Key").fill("nonsense")
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("alert")).to_have_text("This key is wrong. Check it and try again.")
+        dialog.get_by_role("button", name="Cancel").click()
+        expect(dialog).to_be_hidden()
+        page.get_by_role("combobox", name="Words to search for").fill("blue")
+        page.keyboard.press("Enter")
+        expect(page.locator(CARDS).first.locator(".tag")).to_have_text("blue")  # with the key from before
+
+
+def test_several_files_that_are_dropped_are_to_be_added(curated, open_page) -> None:
+    page = curator(open_page, curated[0])
+    page.evaluate(
+        """() => {
+            const dataTransfer = new DataTransfer();
+            for (const name of ["a.png", "b.png"])
+                dataTransfer.items.add(new File([new Uint8Array([1])], name, { type: "image/png" }));
+            document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+        }"""
+    )
+    expect(page.get_by_role("dialog", name="Add items").locator(".uploads li")).to_have_count(2)
 
 
 def test_text_and_label_are_edited_in_the_viewer(curated, open_page) -> None:
@@ -386,6 +504,117 @@ def test_files_are_added_each_with_its_own_error(curated, open_page, tmp_path) -
     expect(dialog.locator("li[data-name=mine]")).to_contain_text("Added")
 
 
+def test_each_deletion_is_undone_by_itself_whatever_is_asked_meanwhile(curated, open_page) -> None:
+    page = curator(open_page, curated[0], "?q=red+circle")
+    page.wait_for_selector(CARDS)
+    names = items(page)
+    for _ in range(2):
+        page.locator(f"{CARDS} .open").first.click(modifiers=["Control"])
+        page.keyboard.press("Delete")
+    expect(page.locator(CARDS)).to_have_count(34)
+    page.get_by_role("button", name="Undo").first.click()
+    expect(page.locator(CARDS)).to_have_count(35)
+    assert items(page) == [names[0], *names[2:]]
+    page.get_by_role("combobox", name="Words to search for").fill("blue")
+    page.keyboard.press("Enter")
+    expect(page.locator(CARDS).first.locator(".tag")).to_have_text("blue")
+    expect(page.locator("#status")).to_contain_text("35 items")
+    assert names[1] not in items(page)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(CARDS)).to_have_count(36)
+    expect(page.locator(CARDS).first.locator(".tag")).to_have_text("blue")
+
+
+def test_what_follows_comes_when_all_that_is_loaded_was_deleted(many, open_page) -> None:
+    page = curator(open_page, many, viewport={"width": 1200, "height": 800})
+    page.wait_for_selector(ANY)
+    page.locator(f"{ANY} .open").first.focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    expect(page.locator("#status")).to_contain_text("1,452 items")
+    expect(page.locator(ANY).first).to_have_attribute("data-item", "note 0048")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#status")).to_contain_text("1,500 items")
+    expect(page.locator(ANY).first).to_have_attribute("data-item", "note 0000")
+
+
+def test_hundreds_that_were_deleted_are_gone_when_the_page_is_left(curated, open_page) -> None:
+    address, searcher = curated
+    page = curator(open_page, address)
+    page.wait_for_selector(ANY)
+    page.locator(f"{ANY} .open").first.focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    expect(page.locator("#dataset")).not_to_contain_text("36")
+    page.goto(f"{address}/healthz")
+    for _ in range(100):
+        if not searcher.list():
+            break
+        page.wait_for_timeout(50)
+    assert searcher.list() == []
+
+
+# --- back and forward
+
+
+def place(page) -> int:
+    return round(page.evaluate("scrollY"))
+
+
+def test_back_closes_the_viewer_and_returns_to_the_place_in_a_list(many, open_page) -> None:
+    page = open_page(many, viewport={"width": 1200, "height": 800})
+    page.wait_for_selector(ANY)
+    for _ in range(6):
+        page.wait_for_function(NOTHING_WAITS)
+        page.evaluate(SCROLL)
+    page.wait_for_function(NOTHING_WAITS)
+    here = place(page)
+    assert here > 3000
+    name = page.evaluate("document.elementFromPoint(200, 400).closest('.card').dataset.item")
+    page.mouse.click(200, 400)
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    page.go_back()
+    expect(dialog).to_be_hidden()
+    assert place(page) == here and "item=" not in page.url
+    page.go_forward()
+    expect(dialog.get_by_role("heading")).to_contain_text(name)
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert "item=" not in page.url and place(page) == here
+    page.locator(f'[data-item="{name}"]').get_by_role("button", name=re.compile("^More like this")).click()
+    page.wait_for_selector(CARDS)
+    assert place(page) == 0
+    asked: list[str] = []
+    page.on("request", lambda one: "/v1/browse" in one.url and asked.append(one.url))
+    page.go_back()
+    expect(page.locator(ANY).filter(has_text=name).first).to_be_visible()
+    assert place(page) == here and asked == []  # it was there all the time
+    expect(page.locator("#status")).to_have_text("1,500 items · 144 loaded")
+    page.go_forward()
+    page.wait_for_selector(CARDS)
+    expect(page.locator(".chip.like")).to_contain_text(name)
+
+
+def test_an_image_of_ones_own_is_a_step_to_go_back_to(address, open_page, red_circle) -> None:
+    page = open_page(address)
+    page.wait_for_selector(ANY)
+    page.set_input_files("#file", str(red_circle))
+    page.wait_for_selector(CARDS)
+    page.locator(f"{CARDS} .open").first.click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Remove your image")).to_be_visible()
+    names = items(page)
+    page.locator(CARDS).first.get_by_role("button", name=re.compile("^More like this")).click()
+    expect(page.locator(".chip.like")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("button", name="Remove your image")).to_be_visible()
+    expect(page.locator(CARDS).first).to_have_attribute("data-item", names[0])
+    page.go_back()
+    expect(page.locator("#hero")).not_to_have_class("unseen")
+    expect(page.locator(CARDS)).to_have_count(0)
+
+
 # --- honest states
 
 
@@ -420,6 +649,20 @@ def test_a_server_that_is_gone_is_said_and_found_again(curated, open_page) -> No
     expect(page.locator("#offline")).to_be_hidden()
 
 
+def test_images_that_did_not_come_are_asked_for_again(curated, open_page) -> None:
+    page = open_page("about:blank")
+    page.route("**/v1/media/**", lambda route: route.abort())
+    page.goto(f"{curated[0]}/?q=red")
+    expect(page.locator(".gone").first).to_be_attached()
+    page.unroute("**/v1/media/**")
+    page.context.set_offline(True)
+    expect(page.locator("#offline")).to_be_visible()
+    page.context.set_offline(False)
+    expect(page.locator("#offline")).to_be_hidden()
+    page.wait_for_function("() => document.querySelector('#results img').naturalWidth > 0")
+    expect(page.locator(".gone")).to_have_count(0)
+
+
 def test_an_error_is_told_in_the_words_of_the_server(curated, open_page) -> None:
     page = open_page(f"{curated[0]}/?like=nothing")
     expect(page.get_by_role("heading", name="This cannot be searched")).to_be_visible()
@@ -427,7 +670,7 @@ def test_an_error_is_told_in_the_words_of_the_server(curated, open_page) -> None
 
 
 FILES = """async () => {
-    const [{ csvOf }, { crc32 }] = await Promise.all([import("/page/selection.js"), import("/page/zip.js")]);
+    const { csvOf, crc32 } = await import("/page/download.js");
     const text = csvOf([{ id: "a", item: "=1+1", metadata: { text: 'a "b", c' } }]);
     return [text, crc32(new TextEncoder().encode("123456789"))];
 }"""

@@ -3,8 +3,9 @@
 import pytest
 
 from diptych.search import Searcher
-from diptych.serving import create_app
+from diptych.serving import ServingSettings, create_app
 from search.gallery import build_unlabelled
+from serving import fake_searcher
 from serving.running_server import running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -93,6 +94,35 @@ def test_a_lasso_selects(address, open_page) -> None:
     page.get_by_role("button", name="More like these").click()
     page.wait_for_selector(".chip.like")
     assert page.url.count("like=") == 14
+
+
+def test_labels_given_with_a_lasso_can_be_undone(tmp_path, open_page) -> None:
+    searcher = fake_searcher.filled(tmp_path)
+    ids = [one.id for one in searcher.list(limit=1000)]
+    before = [searcher.get(id).metadata["label"] for id in ids]
+    with running(create_app(searcher, ServingSettings(write_key="w"))) as address:
+        page = open_page(f"{address}/healthz", **WINDOW)
+        page.evaluate("sessionStorage.setItem('diptych-key', 'w')")
+        page.goto(f"{address}/?view=explore")
+        page.wait_for_function(SPOT)
+        box = page.locator("#map").bounding_box()
+        page.get_by_role("button", name="Select with a lasso").click()
+        page.mouse.move(box["x"] + 16, box["y"] + 16)
+        page.mouse.down()
+        for right, down in ((1, 0), (1, 1), (0, 1)):
+            page.mouse.move(box["x"] + 16 + right * (box["width"] - 80), box["y"] + 16 + down * (box["height"] - 32))
+        page.mouse.up()
+        page.get_by_role("toolbar").get_by_role("button", name="Label").click()
+        page.get_by_role("dialog").get_by_role("combobox").fill("thing")
+        page.keyboard.press("Enter")
+        expect(page.locator(".toast")).to_contain_text("labelled “thing”")
+        assert "thing" in {searcher.get(id).metadata["label"] for id in ids}
+        page.get_by_role("button", name="Undo").click()
+        for _ in range(100):
+            if [searcher.get(id).metadata.get("label") for id in ids] == before:
+                break
+            page.wait_for_timeout(50)
+        assert [searcher.get(id).metadata.get("label") for id in ids] == before
 
 
 def test_a_hundred_thousand_points_are_all_drawn(address, open_page) -> None:

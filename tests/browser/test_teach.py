@@ -102,7 +102,7 @@ def test_skip_none_of_these_undo_and_several_at_once(taught, open_page) -> None:
     page.keyboard.press("s")
     taken(page)
     expect(page.locator(f'.ask .card[data-item="{items[0]}"]')).to_have_count(0)
-    page.get_by_role("button", name="Undo").click()
+    page.keyboard.press("Z")  # with Shift or Caps Lock, as it is written on the button
     taken(page)
     expect(page.locator(f'.ask .card[data-item="{items[0]}"]')).to_have_count(1)
     cards.nth(1).locator(".open").focus()
@@ -115,6 +115,39 @@ def test_skip_none_of_these_undo_and_several_at_once(taught, open_page) -> None:
         cards.nth(place).locator(".open").click()
     named(page, "thing")
     expect(figure(page, "Answered")).to_contain_text("2")
+
+
+def test_a_phone_has_room_for_questions(taught, open_page) -> None:
+    page = open_page(f"{taught}/healthz", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.evaluate("sessionStorage.setItem('diptych-key', 'w')")
+    page.goto(f"{taught}/?view=teach")
+    page.wait_for_selector(".ask .card")
+    named(page, "a class with a name that takes room")
+    named(page, "another class with a name that takes room")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.evaluate("scrollBy(0, 700)")
+    keys = page.locator(".classes").bounding_box()
+    assert keys["y"] >= -1 and keys["height"] < 80  # in sight, and the questions below it
+    page.locator(".ask .card .like").last.click()
+    expect(page.get_by_role("dialog")).to_contain_text("in the light")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator(".ask .card.chosen")).to_have_count(0)
+    assert "item=" not in page.url
+
+
+def test_where_every_item_has_a_class_there_is_nothing_to_ask_but_to_check(taught, open_page, tmp_path) -> None:
+    page = teacher(open_page, taught)
+    rows = [f"{name}-{number:02d},{name}" for name in ("red", "green", "blue", "grey") for number in range(20)]
+    (tmp_path / "all.csv").write_text("\n".join(["item,label", *rows]))
+    page.set_input_files(".panel input[type=file]", str(tmp_path / "all.csv"))
+    expect(page.locator(".naming")).to_contain_text("No more questions")
+    expect(page.get_by_label("Type a class")).to_be_hidden()
+    first = page.locator(".fills button").first
+    expect(first.locator("small")).to_have_text("20 + 0")
+    first.click()
+    expect(page.locator(".ask .card")).to_have_count(20)
+    expect(page.get_by_label("Type a class")).to_be_visible()
 
 
 def test_labels_leave_and_return_as_a_table(taught, open_page, tmp_path) -> None:

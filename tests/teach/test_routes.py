@@ -41,6 +41,7 @@ def test_an_answer_is_kept_spread_and_undone(client) -> None:
     status = taught(client)["status"]
     assert status["answered"] == 8 and status["spread"] > 50 and status["held_out"]["accuracy"] > 0.8
     assert {one["label"]: one["taught"] for one in status["classes"]} == dict.fromkeys(CLASSES, 2)
+    assert {one["dataset"] for one in status["classes"]} == {0}
     again = client("PUT", "/v1/labels", json={"items": ["red-00", "red-05"], "label": "rust"}).json()
     assert again["before"][0]["label"] == "red" and again["before"][0]["who"] == "write-key"
     assert again["before"][1] is None and again["count"] == 2

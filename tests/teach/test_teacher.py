@@ -33,6 +33,8 @@ def test_one_answer_a_colour_tells_nearly_all_items(teacher) -> None:
     status = teacher.status()
     assert (status.items, status.answered, status.held_out) == (80, 4, None)
     assert sum(count.spread for count in status.classes) == status.spread
+    assert [(count.taught, count.dataset) for count in status.classes] == [(1, 0)] * 4
+    assert [(one.taught, one.dataset) for one in spread_of(teacher).counts([])] == [(0, 1)] * 4  # if nobody had said so
     guesses = teacher.guesses(least=0.0)
     right = sum(truth(item) == guess for item, (guess, _) in guesses.items())
     assert right >= 0.9 * len(guesses) and len(guesses) > 70

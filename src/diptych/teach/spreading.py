@@ -53,10 +53,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """What is known of a class: items answered, items it spread to, and how many of these are certain."""
+    """What is known of a class: items answered, items of the dataset, items it spread to, and how many are certain."""
 
     label: str
     taught: int
+    dataset: int
     spread: int
     certain: int
 
@@ -175,11 +176,13 @@ class Spread:
     def counts(self, taught: Collection[int]) -> tuple[ClassCount, ...]:
         """What is known of each class, where these rows were answered by a person."""
         open_, guesses, certain = self._open, self.guesses, self.certainty >= CERTAIN
-        own = Counter(self.given[row] for row in taught)
+        own, given = Counter(self.given[row] for row in taught), Counter(self.given.values())
         found = []
         for number, name in enumerate(self.classes):
             mine = (guesses == number) & open_
-            found.append(ClassCount(name, own[name], int(mine.sum()), int((mine & certain).sum())))
+            found.append(
+                ClassCount(name, own[name], given[name] - own[name], int(mine.sum()), int((mine & certain).sum()))
+            )
         return tuple(found)
 
     def held_out(self) -> HeldOut | None:

@@ -1,25 +1,20 @@
 // What can be done with items: refine the search by them, label, edit, download, add, and delete with a way back.
 
-import { itemAddress } from "/page/api.js";
+import { each, itemAddress } from "/page/api.js";
 import { percent } from "/page/dom.js";
 import { counted, t } from "/page/i18n.js";
 import { askText } from "/page/saved.js";
-import { download, examplesOf, toast } from "/page/selection.js";
-import { MOST_EXAMPLES, toAddress } from "/page/state.js";
+import { examplesOf, toast } from "/page/selection.js";
+import { MOST_EXAMPLES } from "/page/state.js";
 
 const UNDO_S = 20;
-const AT_ONCE = 4;
+const MOST_ANSWERED = 5000; // items in one request
 
-/** Do something for each, a few at a time; says what failed. */
-async function forEach(items, act) {
-  const failed = [];
-  const rest = [...items];
-  const worker = async () => {
-    for (let one = rest.shift(); one; one = rest.shift()) await act(one).catch((error) => failed.push(error));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  if (failed.length) toast(t("failed.n", { n: failed.length, why: failed[0].message }));
-  return !failed.length;
+/** Do something with each and say what failed; promises what came of the others. */
+async function forEach(all, act, tell) {
+  const { found, errors } = await each(all, act, tell);
+  if (errors.length) toast(t("failed.n", { n: errors.length, why: errors[0].message }));
+  return found;
 }
 
 /** Tell how far something has come; returns the toast that does. */
@@ -54,6 +49,12 @@ export class Actions {
     return this.app.results.hits.findIndex((one) => one.id === hit?.id);
   }
 
+  /** Whether there is a result before or after another. */
+  canStep(hit, by) {
+    const [here, { hits }] = [this.placeOf(hit), this.app.results];
+    return here >= 0 && (here + by in hits || (by > 0 && !this.app.done));
+  }
+
   /** The result before or after another, which the viewer turns to; null at the ends. */
   async step(hit, by) {
     const { app } = this;
@@ -61,14 +62,13 @@ export class Actions {
     if (here + by >= app.results.hits.length && !app.done) await app.more();
     const next = here < 0 ? null : app.results.hits[here + by];
     if (!next) return null;
-    app.state = { ...app.state, item: next.id };
-    history.replaceState(null, "", toAddress(app.state));
+    app.at(next);
     return next;
   }
 
   closed(hit) {
     const { app } = this;
-    if (app.state.item) app.change({ item: "" }, { refine: true });
+    app.left();
     const place = this.placeOf(hit);
     if (place >= 0 && app.state.view === "search") app.results.grid.focus(place);
   }
@@ -76,6 +76,7 @@ export class Actions {
   async download(kind, hits) {
     const end = preparing();
     try {
+      const { download } = await import("/page/download.js");
       const missing = await download(this.api, kind, hits, end.share);
       if (missing) toast(t("download.missing", { n: missing }));
     } catch (error) {
@@ -95,6 +96,7 @@ export class Actions {
   }
 
   refresh(hits) {
+    this.app.forgetSteps();
     for (const hit of hits) this.app.results.grid.refresh(this.placeOf(hit));
   }
 
@@ -103,60 +105,74 @@ export class Actions {
     const { app } = this;
     const label = await askText(t("label.title", { items: counted(hits.length) }), { choices: app.filters.classes, go: t("label") });
     if (!label) return;
-    const before = hits.map((hit) => [hit, hit.metadata?.label ?? null]);
     const end = hits.length > 20 ? preparing() : null;
-    let written = 0;
-    const write = (pairs) => forEach(pairs, async ([hit, value]) => {
+    const before = new Map();
+    const write = async (hit, value) => {
       await this.api.send("PATCH", itemAddress(hit.id), { metadata: { label: value } });
-      written += 1;
-      end?.share(written / pairs.length);
       if (hit.metadata) hit.metadata = { ...hit.metadata, label: value ?? undefined };
-    });
-    const items = hits.map((hit) => hit.item || hit.id);
-    const done = await write(hits.map((hit) => [hit, label]));
-    await this.api.send("PUT", "/v1/labels", { items: items.slice(0, 5000), label }).catch(() => {});
-    end?.();
-    app.selection.clear();
-    this.refresh(hits);
-    const run = async () => {
-      await write(before);
-      const query = new URLSearchParams(items.slice(0, 200).map((item) => ["item", item]));
-      await this.api.fetch(`/v1/labels?${query}`, { method: "DELETE" }).catch(() => {});
-      this.refresh(hits);
+      return hit;
     };
-    if (done) toast(t("labelled", { n: hits.length, label }), { action: t("undo"), run, seconds: UNDO_S });
+    const done = await forEach(hits, async (hit) => {
+      const { metadata } = hit.metadata ? hit : await this.api.item(hit.id);
+      before.set(hit, metadata.label ?? null);
+      return write(hit, label);
+    }, end?.share);
+    const items = done.map((hit) => hit.item || hit.id);
+    const answers = [];
+    for (let from = 0; from < items.length; from += MOST_ANSWERED) {
+      const taught = await this.api.send("PUT", "/v1/labels", { items: items.slice(from, from + MOST_ANSWERED), label }).catch(() => null);
+      answers.push(...(taught?.before ?? []));
+    }
+    end?.();
+    const changed = () => {
+      this.refresh(hits);
+      app.stale("explore", "teach");
+    };
+    const run = async () => {
+      await forEach(done, (hit) => write(hit, before.get(hit)));
+      await this.api.restoreAnswers(items.slice(0, answers.length), answers).catch(() => {});
+      changed();
+    };
+    app.selection.clear();
+    changed();
+    if (done.length) toast(t("labelled", { n: done.length, label }), { action: t("undo"), run, seconds: UNDO_S });
     app.info.classes = { [label]: 0, ...app.info.classes };
-    app.stale("explore", "teach");
   }
 
   /** Items vanish at once and are deleted a little later, so that the person can think better of it. */
   remove(hits) {
     const { app } = this;
-    const { results } = app;
-    const before = [results.hits, results.loaded];
-    const ids = new Set(hits.map((hit) => hit.id));
-    const gone = results.remove(ids);
-    const count = (sign) => {
-      if (app.total !== null) app.total += sign * gone;
-      app.info.items += sign * ids.size;
+    const leave = (yes) => {
+      this.leaving[yes ? "add" : "delete"](hits);
+      app.results.hide(hits, yes);
       app.dress();
       app.tell();
     };
-    count(-1);
+    leave(true);
     app.selection.clear();
     const run = () => {
       clearTimeout(timer);
-      this.leaving.delete(hits);
-      results.replace(...before);
-      count(1);
+      leave(false);
     };
-    const end = toast(t("deleted", { n: ids.size }), { action: t("undo"), run, seconds: UNDO_S });
-    this.leaving.add(hits);
-    const timer = setTimeout(async () => {
-      end();
-      this.leaving.delete(hits);
-      if (!(await forEach(hits, (hit) => this.api.fetch(`${itemAddress(hit.id)}?whole=true`, { method: "DELETE" })))) app.again();
-    }, UNDO_S * 1000);
+    toast(t("deleted", { n: hits.length }), { action: t("undo"), run, seconds: UNDO_S });
+    const timer = setTimeout(() => this.removeNow(hits), UNDO_S * 1000);
+  }
+
+  async removeNow(hits) {
+    const { app } = this;
+    const done = await forEach(hits, (hit) => this.api.fetch(`${itemAddress(hit.id)}?whole=true`, { method: "DELETE" }));
+    this.leaving.delete(hits);
+    const gone = app.results.drop(hits);
+    app.offset -= gone; // what comes next has moved up
+    if (app.total !== null) app.total -= gone;
+    app.forgetSteps();
+    app.stale("explore", "teach");
+    await app.learnInfo();
+    if (done.length < hits.length) app.again();
+  }
+
+  get leavingItems() {
+    return [...this.leaving].flat().length;
   }
 
   /** Whoever leaves the page has decided. */
@@ -165,9 +181,9 @@ export class Actions {
     this.leaving.clear();
   }
 
-  async upload() {
+  async upload(files = []) {
     const { Upload } = await import("/page/upload.js");
-    new Upload(this.app).open();
+    new Upload(this.app).open(files);
   }
 
   async added() {

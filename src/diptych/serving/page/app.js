@@ -25,6 +25,9 @@ class App {
   running = null;
   shown = null; // the state whose results are on the page
   done = true; // whether there are no more of them
+  answer = null; // the first page of them, once it is there
+  steps = new Map(); // what steps of the browser's history showed, by what they are called in history.state
+  step = history.state?.step;
 
   constructor() {
     this.api = new Api((yes) => this.reached(yes));
@@ -53,7 +56,8 @@ class App {
       event.preventDefault();
       this.change({ ...EMPTY });
     });
-    window.onpopstate = () => this.go(fromAddress());
+    history.scrollRestoration = "manual";
+    window.onpopstate = () => this.turn();
     window.onoffline = () => this.reached(false);
     window.ononline = () => this.retry();
     window.onpagehide = () => this.actions.finish();
@@ -99,7 +103,7 @@ class App {
     find("#choose").hidden = takes?.every((kind) => kind === "text") ?? false;
     for (const id of ["#add", "#views [data-view=teach]"]) find(id).hidden = !this.writes;
     find("#use-key").hidden = !limits.writes || this.writes;
-    find("#dataset").textContent = [dataset?.name, items && counted(items)].filter(Boolean).join(" · ");
+    find("#dataset").textContent = [dataset?.name, items && counted(items - this.actions.leavingItems)].filter(Boolean).join(" · ");
     find("#attribution").hidden = !attribution;
     find("#attribution p").textContent = attribution ?? "";
   }
@@ -130,25 +134,73 @@ class App {
   async signIn() {
     find("#menu").open = false;
     const before = this.api.key;
-    const key = await askKey(false, true);
-    if (!key) return;
-    this.api.setKey(key);
+    for (let isWrong = false; ; isWrong = true) {
+      const key = await askKey(isWrong, true);
+      if (!key) return this.api.setKey(before);
+      this.api.setKey(key);
+      if (await this.api.isKnown()) break;
+    }
     await this.learnInfo();
-    if (!this.writes && this.api.key === key) {
+    if (!this.writes) {
       if (before) this.api.setKey(before);
       toast(t("key.reads"));
     }
-    this.selection.show();
+    return this.selection.show();
   }
 
   /** A new question is a new step in the browser's history; a filter changes the step. */
   change(change, { refine = false } = {}) {
+    if (this.returning) return addEventListener("popstate", () => this.change(change, { refine }), { once: true });
     const next = { ...this.changed(change), item: change.item ?? "" };
     if ("q" in change) this.box.q = null; // another question replaces what was typed
-    const address = toAddress(next);
-    if (refine) history.replaceState(null, "", address);
-    else if (address !== location.pathname + location.search) history.pushState(null, "", address);
-    this.go(next);
+    this.write(next, refine || (toAddress(next) === location.pathname + location.search && next.image === this.state.image));
+    return this.go(next);
+  }
+
+  /** Say a state in the address, in this step of the history or in a new one. */
+  write(state, inPlace) {
+    this.keepStep();
+    if (!inPlace) this.step = Math.random();
+    const closely = Boolean(state.item) && (!inPlace || history.state?.closely);
+    history[inPlace ? "replaceState" : "pushState"]({ step: this.step, closely }, "", toAddress(state));
+  }
+
+  /** Keep what the address of a step does not tell: an image of one's own, and what was found, as far as it was scrolled. */
+  keepStep() {
+    const { answer, done, offset, shown, total } = this;
+    const found = answer && { answer, done, offset, shown, total, hits: this.results.found };
+    this.steps.set(this.step, { image: this.state.image, scroll: window.scrollY, found });
+  }
+
+  /** What was found may have changed: steps that showed it ask anew. */
+  forgetSteps() {
+    for (const kept of this.steps.values()) kept.found = null;
+  }
+
+  /** Show the step that the browser has gone to. */
+  turn() {
+    const before = this.state;
+    this.keepStep();
+    this.returning = false;
+    this.step = history.state?.step;
+    const { image = null, found, scroll = 0 } = this.steps.get(this.step) ?? {};
+    const state = { ...fromAddress(), image };
+    const isKept = found && !sameResults(state, this.shown);
+    if (isKept) this.restore(found);
+    this.go(state);
+    if (isKept) this.tell();
+    if (isKept) this.facets(this.shown);
+    if (isKept || state.view !== before.view) window.scrollTo(0, scroll);
+  }
+
+  /** Put what a step had found back on the page. */
+  restore({ hits, ...found }) {
+    this.running?.abort();
+    Object.assign(this, found, { running: null });
+    this.results.reset();
+    this.results.busy(false);
+    showNotices(this, this.answer);
+    this.results.add(hits, { far: this.answer.nothing_close, group: this.shown.group });
   }
 
   /** Words are taken as typed only as long as they stay the same. */
@@ -158,6 +210,7 @@ class App {
 
   /** What was found is found anew. */
   again() {
+    this.forgetSteps();
     this.shown = null;
     this.go(this.state);
   }
@@ -194,8 +247,9 @@ class App {
 
   /** The other views are loaded when they are first looked at. */
   view(name) {
-    this.views[name] ??= import(`/page/${name}.js`).then(
-      ({ View }) => new View(this),
+    this.styles ??= new Promise((onload) => document.head.append(make("link", { rel: "stylesheet", href: "/page/views.css", onload, onerror: onload })));
+    this.views[name] ??= Promise.all([import(`/page/${name}.js`), this.styles]).then(
+      ([{ View }]) => new View(this),
       () => {
         delete this.views[name];
         toast(t("offline"));
@@ -212,7 +266,7 @@ class App {
   async run() {
     this.running?.abort();
     const { state } = this;
-    Object.assign(this, { shown: state, done: false, total: null });
+    Object.assign(this, { shown: state, done: false, total: null, answer: null });
     rememberQuery(state.q);
     this.results.busy(true);
     const waiting = setTimeout(() => {
@@ -282,6 +336,7 @@ class App {
     if (Number.isInteger(answer.total)) this.total = answer.total;
     if (first) showNotices(this, answer);
     if (!hits.length && first) return this.showNothing(answer);
+    if (first) this.answer = answer;
     const known = this.total !== null && this.total >= this.offset;
     this.done = !full || (this.total !== null && this.offset >= this.total);
     const expected = this.done ? 0 : known ? Math.min(NEXT, this.total - this.offset) : NEXT / 4;
@@ -292,8 +347,8 @@ class App {
 
   /** How many there are, in what order, and how many of them are here. */
   tell(seconds = this.seconds) {
-    const { loaded } = this.results;
-    const all = this.done ? loaded : this.total;
+    const { loaded, leaving } = this.results;
+    const all = this.done ? loaded : this.total && this.total - leaving;
     const unit = (n) => t(this.filters.unit(this.state), { n });
     const parts = [all === null ? t("first", { items: unit(loaded) }) : unit(Math.max(all, loaded))];
     if (all > loaded) parts.push(t("loaded", { n: loaded }));
@@ -315,14 +370,30 @@ class App {
   /** Counts of classes among the results; those of the class menu leave its own choice out. */
   async facets(state) {
     const { sort, ...query } = toQuery({ ...state, classes: [] }, this.filters);
-    const found = state.image ? null : await this.api.send("POST", "/v1/facets", { ...query, keys: ["label"] }).catch(() => null);
+    const found = await this.api.facets({ ...query, keys: ["label"] }, state.image).catch(() => null); // a search works without them
     if (this.shown === state) this.filters.count(found?.facets.label, found?.of);
   }
 
   open(hit) {
+    if (this.returning) return addEventListener("popstate", () => this.open(hit), { once: true });
     this.viewer.open(hit);
-    this.state = { ...this.state, item: hit.id };
-    history.replaceState(null, "", toAddress(this.state));
+    return this.at(hit, false);
+  }
+
+  /** Say in the address which item is looked at. */
+  at(hit, inPlace = true) {
+    const state = { ...this.state, item: hit.id };
+    this.write(state, inPlace);
+    this.state = state;
+  }
+
+  /** The viewer was closed: its step of the history is taken back. */
+  left() {
+    if (!this.state.item) return;
+    this.state = { ...this.state, item: "" };
+    this.returning = Boolean(history.state?.closely);
+    if (this.returning) history.back();
+    else this.write(this.state, true);
   }
 
   async openById(id) {
@@ -343,7 +414,8 @@ class App {
     if (find("#offline").hidden === yes) return;
     find("#offline").hidden = yes;
     clearInterval(this.retrying);
-    if (!yes) this.retrying = setInterval(() => this.retry(), RETRY_MS);
+    if (yes) this.results.revive();
+    else this.retrying = setInterval(() => this.retry(), RETRY_MS);
   }
 
   async retry() {

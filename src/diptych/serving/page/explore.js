@@ -10,6 +10,7 @@ const REACH = 14;
 const NONE = 65_535;
 const MOST_IMAGES = 90;
 const IMAGE = 56;
+const LIT = 200; // of the results, so many at least are looked for to be shown
 const NEAR = 5; // from this zoom on, thumbnails stand for points
 const FONT = "600 13px system-ui, sans-serif";
 // Colours that people with any kind of colour vision can tell apart (after Okabe and Ito), in three rounds.
@@ -121,14 +122,14 @@ export class View {
   dress() {
     if (!this.points) return;
     const { labels } = this.points;
-    const [base, ground, none] = this.dark.matches ? [DARK, 0x201f1d, 0x77726b] : [LIGHT, 0xffffff, 0x9a958c];
+    const [base, ground, none, ink] = this.dark.matches ? [DARK, 0x201f1d, 0x77726b, 0xf1eeea] : [LIGHT, 0xffffff, 0x9a958c, 0x1d1c1a];
     const colours = labels.map((_, code) => mixed(base[code % base.length], ground, ROUNDS[Math.floor(code / base.length) % ROUNDS.length]));
     const painted = (share) => {
       const palette = new Uint32Array(NONE + 1).fill(pixel(mixed(none, ground, share)));
       palette.set(colours.map((colour) => pixel(mixed(colour, ground, share))));
       return palette;
     };
-    Object.assign(this, { full: painted(1), faded: painted(0.16) });
+    Object.assign(this, { full: painted(1), faded: painted(0.16), ring: new Uint32Array(NONE + 1).fill(pixel(ink)) });
     find("#legend").replaceChildren(...labels.map((name, code) => {
       const dot = make("span.dot", { style: `--dot: #${colours[code].toString(16).padStart(6, "0")}` });
       const shown = !this.picked.size || this.picked.has(code);
@@ -147,6 +148,7 @@ export class View {
   highlight() {
     if (!this.points) return;
     const { results } = this.app;
+    if (results.ranked && results.loaded < LIT && this.app.state.view === "explore") this.app.more();
     const hits = results.ranked ? results.hits.flatMap((hit) => [hit, ...(hit.group ?? [])]) : [];
     const places = hits.map((hit) => this.place.get(hit.id)).filter((place) => place !== undefined);
     this.lit = places.length ? new Set(places) : null;
@@ -204,7 +206,7 @@ export class View {
   }
 
   isShown(place) {
-    return !this.picked.size || this.picked.has(this.points.codes[place]);
+    return (!this.picked.size || this.picked.has(this.points.codes[place])) && !this.app.results.hidden.has(this.points.ids[place]);
   }
 
   nearest(x, y) {
@@ -300,7 +302,8 @@ export class View {
   paint() {
     const { ratio, buffer, points } = this;
     const [width, height] = [this.pixels.width, this.pixels.height];
-    const { x, y, codes, count } = points;
+    const { x, y, codes, count, ids } = points;
+    const { hidden } = this.app.results;
     const [scale, left, top] = [this.scale * ratio, this.left * ratio, this.top * ratio];
     const lit = find("#light input").checked ? this.lit : null;
     const radius = Math.max(1, (count > 50_000 ? 1.3 : count > 5_000 ? 2 : count > 800 ? 3 : 4) * ratio * Math.min(2, Math.max(1, Math.sqrt(this.scale / this.smallest / 2) * 0.7)));
@@ -309,18 +312,23 @@ export class View {
     buffer.fill(0);
     const visible = (this.visible = []);
     const named = (this.named = []);
-    const dot = (place, shape, palette) => {
+    const dot = (place, shape, palette, isFirst = true) => {
       const [px, py] = [Math.round(x[place] * scale + left), Math.round(top - y[place] * scale)];
       const { reach } = shape;
+      if (hidden.size && hidden.has(ids[place])) return;
       if (px < reach || py < reach || px >= width - reach || py >= height - reach) return;
       const [middle, colour] = [py * width + px, palette[codes[place]]];
       for (const offset of shape.offsets) buffer[middle + offset] = colour;
+      if (!isFirst) return;
       if (palette === this.full) visible.push(place);
       if (this.isShown(place)) named.push(place);
     };
     for (let place = 0; place < count; place += 1) if (lit ? !lit.has(place) : !this.isShown(place)) dot(place, disc, this.faded);
     if (lit) for (const place of lit) dot(place, bright, this.full);
     else for (let place = 0; place < count; place += 1) if (this.isShown(place)) dot(place, disc, this.full);
+    const chosen = [...this.app.selection.chosen.keys()].map((id) => this.place.get(id)).filter((place) => place !== undefined);
+    for (const place of chosen) dot(place, bright, this.ring, false);
+    for (const place of chosen) dot(place, disc, this.full, false);
     this.pen.putImageData(this.pixels, 0, 0);
     this.paintOver();
   }
@@ -341,7 +349,6 @@ export class View {
       pen.stroke();
     };
     const accent = style.getPropertyValue("--accent");
-    for (const id of this.app.selection.chosen.keys()) if (this.place.has(id)) ring(this.place.get(id), 6, accent);
     if (this.over >= 0) ring(this.over, 8, ink);
     this.paintNames(pen, ink, style.getPropertyValue("--raised"));
     if (!this.path) return;

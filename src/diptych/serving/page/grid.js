@@ -1,6 +1,6 @@
 // A list of cards of which only those in sight are in the document, however long it is.
 
-import { make } from "/page/dom.js";
+import { find, make } from "/page/dom.js";
 
 const GAP = 20;
 const OVERSCAN = 2; // rows above and below the window
@@ -97,7 +97,7 @@ export class Grid {
     const wanted = Math.max(0, Math.min(this.count - 1, place));
     if (wanted < 0 || !this.step) return -1;
     const top = this.list.getBoundingClientRect().top + Math.floor(wanted / this.columns) * this.step[1];
-    const room = 90; // the bar at the top
+    const room = find("#controls").getBoundingClientRect().bottom; // they stick to the top of the window
     if (top < room) window.scrollBy(0, top - room - 20);
     else if (top + this.height > window.innerHeight - 20) window.scrollBy(0, top + this.height - window.innerHeight + 90);
     this.paintNow();

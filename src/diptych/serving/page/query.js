@@ -44,14 +44,15 @@ export class QueryBox {
   }
 
   take(files) {
+    if (files.length > 1 && this.app.writes) return this.app.actions.upload(files);
     const image = [...files].find((file) => file.type.startsWith("image/") || isSound(file));
     const wrong = fileProblem(image, this.app.limit);
-    if (wrong) this.app.say(wrong, true);
-    else this.app.change({ image, like: [], unlike: [], q: "", into: "", view: "search" });
+    if (wrong) return this.app.say(wrong, true);
+    return this.app.change({ image, like: [], unlike: [], q: "", into: "", view: "search" });
   }
 
   examples(texts) {
-    find("#examples").replaceChildren(...texts.map(plain).map((q) => button(q, () => this.app.change({ q }))));
+    find("#examples").replaceChildren(...texts.slice(0, 6).map(plain).map((q) => button(q, () => this.app.change({ q }))));
   }
 
   /** What is typed stays as long as the question does: an answer that arrives meanwhile must not erase it. */
@@ -60,7 +61,7 @@ export class QueryBox {
     const chips = [];
     URL.revokeObjectURL(this.url);
     this.url = state.image && URL.createObjectURL(state.image);
-    if (state.image) chips.push(this.chip("", t("your.image"), { image: null }, isSound(state.image) ? null : make("img", { src: this.url, alt: "" })));
+    if (state.image) chips.push(this.chip("", t("your.image"), { image: null }, isSound(state.image) ? null : make("img", { src: this.url, alt: "", onerror: ({ target }) => target.remove() })));
     for (const sign of ["like", "unlike"])
       if (state[sign].length > 3) chips.push(this.chip(sign, t(`${sign}.one`, { name: counted(state[sign].length) }), { [sign]: [] }));
       else for (const id of state[sign]) chips.push(this.exampleChip(sign, id, state[sign]));

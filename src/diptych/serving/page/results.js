@@ -30,7 +30,7 @@ export function opener(hit, api, properties) {
 
 export class Results {
   constructor(app) {
-    Object.assign(this, { app, selection: app.selection });
+    Object.assign(this, { app, selection: app.selection, hidden: new Set() });
     this.list = find("#results");
     this.grid = new Grid(this.list, {
       card: (place) => this.card(this.hits[place], place),
@@ -44,7 +44,7 @@ export class Results {
   }
 
   reset() {
-    Object.assign(this, { hits: [], seen: new Set(), loaded: 0, leaders: [], far: false, ranked: true });
+    Object.assign(this, { found: [], hits: [], seen: new Set(), loaded: 0, leaders: [], far: false, ranked: true });
     this.grid.clear();
     find("#nothing").hidden = true;
   }
@@ -60,22 +60,61 @@ export class Results {
 
   /** Add a page; what moved between two pages is not shown twice. `expected` more are still to come. */
   add(hits, { far = false, group = false, expected = 0 } = {}) {
-    this.far = far;
+    Object.assign(this, { far, group });
     if (hits.length) this.ranked = "score" in hits[0];
-    const grown = new Set();
-    for (const hit of hits) {
+    const fresh = hits.filter((hit) => {
       const key = hit.item || hit.id;
-      if (this.seen.has(key)) continue;
-      this.seen.add(key);
-      this.loaded += 1;
-      const leader = group ? this.leader(hit) : null;
-      if (leader) {
-        (leader.group ??= []).push(hit);
-        grown.add(this.hits.indexOf(leader));
-      } else this.hits.push(hit);
-    }
+      return !this.seen.has(key) && this.seen.add(key);
+    });
+    this.found = [...this.found, ...fresh];
+    const grown = new Set(fresh.map((hit) => this.place(hit)));
     this.wait(expected);
-    for (const place of grown) this.grid.refresh(place);
+    for (const leader of grown) if (leader) this.grid.refresh(this.hits.indexOf(leader));
+  }
+
+  /** Put a hit on a card of its own, or behind that of a near-duplicate, which is returned. */
+  place(hit) {
+    hit.group = null;
+    if (this.isHidden(hit)) return null;
+    this.loaded += 1;
+    const leader = this.group ? this.leader(hit) : null;
+    if (leader) (leader.group ??= []).push(hit);
+    else this.hits.push(hit);
+    return leader;
+  }
+
+  isHidden(hit) {
+    return this.hidden.has(hit.id) || this.hidden.has(hit.item);
+  }
+
+  /** How many of those that were found are hidden. */
+  get leaving() {
+    return this.found.length - this.loaded;
+  }
+
+  /** Take items off the page, or bring them back to where they were. */
+  hide(hits, yes = true) {
+    for (const key of hits.flatMap(({ id, item }) => [id, item || id])) this.hidden[yes ? "add" : "delete"](key);
+    this.arrange();
+  }
+
+  /** Hidden items are there no more; returns how many of them had been found. */
+  drop(hits) {
+    const before = this.found.length;
+    const keys = new Set(hits.flatMap(({ id, item }) => [id, item || id]));
+    this.found = this.found.filter(({ id, item }) => !keys.has(id) && !keys.has(item));
+    for (const key of keys) this.hidden.delete(key);
+    return before - this.found.length;
+  }
+
+  /** Deal out all cards anew. */
+  arrange() {
+    Object.assign(this, { hits: [], leaders: [], loaded: 0 });
+    for (const hit of this.found) this.place(hit);
+    const { waiting } = this.grid;
+    this.grid.clear();
+    this.wait(waiting);
+    if (!this.hits.length) this.app.more();
   }
 
   /** The card behind which a near-duplicate stands, if there is one. */
@@ -91,23 +130,6 @@ export class Results {
     );
     if (!found) this.leaders.push({ bits, colours, hit });
     return found?.hit;
-  }
-
-  /** Put others in the place of what is shown. */
-  replace(hits, loaded) {
-    Object.assign(this, { hits, loaded });
-    const { waiting } = this.grid;
-    this.grid.clear();
-    this.wait(waiting);
-  }
-
-  /** Take items out, by the ids of the entries that stand for them; returns how many were here. */
-  remove(ids) {
-    const rest = this.hits.filter((hit) => !ids.has(hit.id));
-    for (const hit of rest) if (hit.group) hit.group = hit.group.filter((one) => !ids.has(one.id));
-    const gone = this.hits.length - rest.length;
-    this.replace(rest, this.loaded - gone);
-    return gone;
   }
 
   nothing(title, sentence, { loosen = false, unfilter = false } = {}) {
@@ -161,6 +183,11 @@ export class Results {
 
   pickRange(from, to) {
     this.selection.add(this.hits.slice(Math.min(from, to), Math.max(from, to) + 1));
+  }
+
+  /** Ask again for images that did not come. */
+  revive() {
+    for (const [place, card] of [...this.grid.shown]) if (find(".gone", card)) this.grid.refresh(place);
   }
 
   mark() {

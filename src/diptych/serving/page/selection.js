@@ -1,12 +1,9 @@
 // What is selected, in any view, and what can be done with it.
 
-import { button, find, icon, iconButton, make, save } from "/page/dom.js";
+import { button, find, icon, iconButton, make } from "/page/dom.js";
 import { t } from "/page/i18n.js";
-import { labelsOf, textOf } from "/page/results.js";
 import { MOST_EXAMPLES } from "/page/state.js";
 
-const MOST_IN_ZIP = 500;
-const AT_ONCE = 6;
 
 export class Selection {
   chosen = new Map();
@@ -60,6 +57,7 @@ export class Selection {
     const act = (name, text, run, className = "") => button([icon(name), make("span", text)], run, { className });
     find("#selected").replaceChildren(
       make("strong", { role: "status" }, t("selected", { n: size })),
+      make("hr", { ariaHidden: true }),
       act("like", t("like.these"), () => actions.refine("like", hits)),
       act("unlike", t("unlike.these"), () => actions.refine("unlike", hits)),
       act("download", "ZIP", () => actions.download("zip", hits)),
@@ -74,50 +72,6 @@ export class Selection {
 export function examplesOf(hits) {
   const step = Math.max(1, hits.length / MOST_EXAMPLES);
   return Array.from({ length: Math.min(hits.length, MOST_EXAMPLES) }, (_, place) => hits[Math.floor(place * step)].id);
-}
-
-const cell = (value) => {
-  const text = typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? "");
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // a spreadsheet runs what begins so
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-};
-
-export function csvOf(hits) {
-  const own = ["text", "label", "item", "has_media", "document"];
-  const keys = [...new Set(hits.flatMap((hit) => Object.keys(hit.metadata ?? {})))].filter((key) => !own.includes(key)).sort();
-  const rows = hits.map((hit) => [hit.item, hit.id, labelsOf(hit.metadata).join("; "), textOf(hit), hit.probability, hit.score, ...keys.map((key) => hit.metadata[key])]);
-  return [["item", "id", "label", "text", "probability", "score", ...keys], ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
-}
-
-/** What `act` promises of each, a few at a time; null where it fails. `tell(share)` hears of the progress. */
-async function ofEach(hits, act, tell = () => {}) {
-  const found = [];
-  while (found.length < hits.length) {
-    found.push(...(await Promise.all(hits.slice(found.length, found.length + AT_ONCE).map((hit) => act(hit).catch(() => null)))));
-    tell(found.length / hits.length);
-  }
-  return found.filter(Boolean);
-}
-
-/** Hand over the images and a table of them. Returns how many were left out. */
-export async function download(api, kind, hits, tell) {
-  const name = `diptych-${new Date().toISOString().slice(0, 10)}.${kind}`;
-  const wanted = kind === "zip" ? hits.slice(0, MOST_IN_ZIP) : hits;
-  const some = await ofEach(wanted, async (hit) => (hit.metadata ? hit : api.item(hit.id))); // the map knows only ids
-  if (kind === "csv") save(new Blob(["\ufeff", csvOf(some)], { type: "text/csv" }), name);
-  if (kind === "csv") return hits.length - some.length;
-  const media = some.filter((hit) => hit.media);
-  const files = await ofEach(media, (hit) => original(api, hit), tell);
-  const { zipped } = await import("/page/zip.js");
-  save(zipped([{ name: "items.csv", data: new TextEncoder().encode(csvOf(some)) }, ...files]), name);
-  return media.length - files.length + hits.length - some.length;
-}
-
-async function original(api, hit) {
-  const response = await api.fetch(`${hit.media}?size=original`);
-  const [, ending = "bin"] = /^image\/(jpeg|png|webp|gif|avif|bmp)/.exec(response.headers.get("content-type")) ?? [];
-  const stem = (hit.item || hit.id).replace(/[^\p{L}\p{N}._-]+/gu, "_").replace(/\.(jpe?g|png|webp|gif|avif|bmp)$/i, "").slice(-80);
-  return { name: `${stem}.${ending.replace("jpeg", "jpg")}`, data: new Uint8Array(await response.arrayBuffer()) };
 }
 
 /** Say something for a while, with at most one thing to do about it; returns a function that takes it away. */

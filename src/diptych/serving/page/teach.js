@@ -1,7 +1,7 @@
 // Teach: name what helps most, see it spread, learn from it, compare, and go back if it was better before.
 
 import { player } from "/page/audio.js";
-import { bar, button, find, findAll, make, number, options, percent, save } from "/page/dom.js";
+import { bar, button, find, findAll, iconButton, make, number, options, percent, save } from "/page/dom.js";
 import { counted, t } from "/page/i18n.js";
 import { nameOf, opener } from "/page/results.js";
 import { classInput } from "/page/saved.js";
@@ -10,6 +10,7 @@ import { recentQueries } from "/page/suggest.js";
 
 const QUESTIONS = 8;
 const CHECKED = 60;
+const MOST_CHECKED = 500; // that the server lists at once
 const POLL_MS = 1000;
 
 export class View {
@@ -36,6 +37,7 @@ export class View {
     this.says = make("p.quiet", { role: "status" }, t("teach.how"));
     this.keys = make("div.classes", { role: "group", "aria-label": t("teach.classes") });
     this.list = make("ol.ask", { "aria-label": t("teach.ask") });
+    this.further = button(t("teach.more"), () => this.check(this.label, Math.min(MOST_CHECKED, this.limit * 2)), { hidden: true });
     this.figures = make("dl.figures");
     this.learning = make("div.learning");
     this.fills = make("ul.fills");
@@ -43,8 +45,8 @@ export class View {
     const files = make("div.actions", button(t("teach.export"), () => this.export()), button(t("teach.import"), () => take.click()), take);
     this.panel = make("section.panel", { "aria-label": t("teach.classes") }, this.figures, this.learning, make("h3", t("teach.classes")), this.fills, files);
     this.compared = make("section.compare", { "aria-label": t("teach.compare"), hidden: true });
-    const top = make("div.naming", make("div.head", this.title, this.back), this.says, form, this.keys);
-    this.root.replaceChildren(make("div", top, this.list), this.panel, this.compared);
+    this.top = make("div.naming", make("div.head", this.title, this.back), this.says, form, this.keys);
+    this.root.replaceChildren(make("div", this.top, this.list, this.further), this.panel, this.compared);
   }
 
   speak() {
@@ -76,26 +78,27 @@ export class View {
     const open = new Map(questions.map((one) => [one.item, one]));
     const kept = this.cards.filter((card) => card.reason && open.has(card.item));
     this.cards = [...new Set([...kept.map((card) => card.item), ...open.keys()])].map((item) => open.get(item));
-    this.title.textContent = t("teach.ask");
+    this.title.textContent = t(this.cards.length ? "teach.ask" : "view.teach");
     this.says.textContent = this.cards.length ? t("teach.how") : t("teach.done");
-    this.back.hidden = true;
+    this.back.hidden = this.further.hidden = true;
     this.render();
   }
 
   /** What was put into a class, the least certain first, to correct mistakes where they are seen; null asks again. */
-  async check(label) {
+  async check(label, limit = CHECKED) {
     if (label !== this.label) this.chosen.clear();
-    this.label = label;
-    this.active = 0;
+    if (limit === CHECKED) this.active = 0;
+    Object.assign(this, { label, limit });
     if (label === null) this.cards = [];
     if (label === null) return this.ask().then(() => this.fill());
     const turn = ++this.turn;
-    const { items, total } = await this.api.json(`/v1/teach/items?${new URLSearchParams({ label, order: "uncertain", limit: CHECKED })}`);
+    const { items, total } = await this.api.json(`/v1/teach/items?${new URLSearchParams({ label, order: "uncertain", limit })}`);
     if (turn !== this.turn) return undefined;
     this.cards = items;
     this.title.textContent = label;
     this.says.textContent = t("teach.checking", { items: counted(total), label });
     this.back.hidden = false;
+    this.further.hidden = limit >= Math.min(total, MOST_CHECKED);
     this.fill();
     return this.render();
   }
@@ -105,6 +108,7 @@ export class View {
     this.known.replaceChildren(...options(names));
     this.order = names.slice(0, 9);
     this.keys.replaceChildren(...names.slice(0, 40).map((label, place) => button([place < 9 && make("kbd", place + 1), label], () => this.answer({ label }), { "data-label": label })));
+    this.top.classList.toggle("idle", !this.cards.length);
     this.active = Math.min(this.active, Math.max(0, this.cards.length - 1));
     const focused = this.list.contains(document.activeElement);
     this.list.replaceChildren(...this.cards.map((card, place) => this.card(card, place)));
@@ -116,7 +120,8 @@ export class View {
   card(item, place) {
     const chosen = this.chosen.has(item.item);
     const open = opener(item, this.api, { ariaPressed: chosen, onclick: () => this.toggle(place), onfocus: () => this.point(place) });
-    return make("li", { className: `card${chosen ? " chosen" : ""}`, "data-item": item.item, "data-reason": item.reason }, open, player(item, { api: this.api, name: nameOf(item) }), this.guess(item));
+    const look = iconButton("lens", t("look", { name: nameOf(item).slice(0, 80) }), () => this.app.open(item), { className: "like icon" });
+    return make("li", { className: `card${chosen ? " chosen" : ""}`, "data-item": item.item, "data-reason": item.reason }, open, look, player(item, { api: this.api, name: nameOf(item) }), this.guess(item));
   }
 
   guess(item) {
@@ -149,9 +154,9 @@ export class View {
   key(event) {
     if (this.app.state.view !== "teach" || find("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select, summary")) return;
-    const { key } = event;
+    const key = event.key.toLowerCase();
     const across = Math.max(1, Math.round(this.list.clientWidth / 232));
-    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across }[key];
+    const step = { arrowright: 1, arrowleft: -1, arrowdown: across, arrowup: -across }[key];
     if (/^[1-9]$/.test(key) && this.order?.[key - 1]) this.answer({ label: this.order[key - 1] });
     else if (key === "0") this.answer({ answer: "none" });
     else if (key === "s") this.answer({ answer: "skip" });
@@ -201,7 +206,7 @@ export class View {
     this.chosen.clear();
     this.active = 0;
     this.update(status);
-    await (this.label === null ? this.ask() : this.check(this.label));
+    await (this.label === null ? this.ask() : this.check(this.label, this.limit));
     this.app.stale("explore");
     const moved = document.activeElement !== here && document.activeElement !== document.body;
     if (!moved && !this.input.matches(":focus")) this.focus(this.active); // whoever went elsewhere stays there
@@ -210,14 +215,7 @@ export class View {
   async undoNow(here) {
     const last = this.done.pop();
     if (!last) return;
-    let status = null;
-    const gone = last.items.filter((_, place) => !last.before[place]);
-    if (gone.length) ({ status } = await this.api.json(`/v1/labels?${new URLSearchParams(gone.map((item) => ["item", item]))}`, { method: "DELETE" }));
-    for (const [place, item] of last.items.entries()) {
-      const was = last.before[place];
-      if (was) ({ status } = await this.api.send("PUT", "/v1/labels", { items: [item], answer: was.answer, ...(was.label ? { label: was.label } : {}) }));
-    }
-    await this.after(status, here);
+    await this.after(await this.api.restoreAnswers(last.items, last.before), here);
   }
 
   update(status) {
@@ -225,7 +223,7 @@ export class View {
     const held = status.held_out;
     const figure = (name, value, more) => make("div", make("dt", t(name)), make("dd", value, make("small", more)));
     this.figures.replaceChildren(
-      figure("teach.answered", number(status.answered), t("items", { n: status.items })),
+      figure("teach.answered", number(status.answered), status.dataset ? t("teach.data", { n: status.dataset }) : counted(status.items)),
       figure("teach.spread", number(status.spread), `${t("teach.uncertain", { n: status.uncertain + status.unreached })} · ${Math.max(1, Math.round(status.seconds * 1000))} ms`),
       figure("teach.accuracy", held ? percent(held.accuracy) : "–", held ? t("teach.held", { low: percent(held.low), high: percent(held.high), n: held.answers }) : t("teach.later")),
     );
@@ -234,14 +232,14 @@ export class View {
   }
 
   fill() {
-    const most = Math.max(1, ...this.status.classes.map(({ taught, spread }) => taught + spread));
+    const most = Math.max(1, ...this.status.classes.map(({ taught, dataset, spread }) => taught + dataset + spread));
     const focused = this.fills.contains(document.activeElement) ? document.activeElement.dataset.label : null;
     this.fills.replaceChildren(
-      ...this.status.classes.map(({ label, taught, spread, certain }) => {
-        const parts = [taught, certain, spread - certain].map((value) => make("i", { style: `width: ${(100 * value) / most}%` }));
-        const title = t("teach.fills", { taught, spread, certain });
+      ...this.status.classes.map(({ label, taught, dataset, spread, certain }) => {
+        const parts = [taught + dataset, certain, spread - certain].map((value) => make("i", { style: `width: ${(100 * value) / most}%` }));
+        const title = t("teach.fills", { taught, given: dataset, spread, certain });
         const isChecked = this.label === label;
-        const content = [make("span", label), make("small", `${number(taught)} + ${number(spread)}`), make("span.fill", parts)];
+        const content = [make("span", label), make("small", `${number(taught + dataset)} + ${number(spread)}`), make("span.fill", parts)];
         return make("li", button(content, () => this.check(isChecked ? null : label), { "data-label": label, title, ariaLabel: `${label}: ${title}`, ariaPressed: isChecked }));
       }),
     );

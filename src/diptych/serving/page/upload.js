@@ -16,7 +16,7 @@ export class Upload {
     Object.assign(this, { app, api: app.api });
   }
 
-  open() {
+  open(files) {
     this.list = make("ul.uploads");
     const [label, choices] = classInput(this.app.filters.classes, "choices", { ariaLabel: t("class") });
     const input = make("input.unseen", { type: "file", multiple: true, accept: "image/*,audio/*,.txt,text/plain", id: "upload-files", onchange: () => this.take(input.files) });
@@ -35,6 +35,7 @@ export class Upload {
       this.take(event.dataTransfer.files);
     };
     this.count();
+    this.take(files);
     input.focus();
   }
 
@@ -85,7 +86,7 @@ export class Upload {
   count() {
     const n = this.waiting.length;
     this.start.disabled = !n;
-    this.start.textContent = t("upload.start", { n });
+    this.start.textContent = n ? t("upload.start", { n }) : t("add");
   }
 
   async send() {

@@ -10,6 +10,17 @@ import { marked, plain } from "/page/words.js";
 const TITLE = 90;
 const SHOWN = ["text", "title", "label", "labels", "split", "item", "document", "has_media", "guess"];
 
+const LINK = /^https?:\/\/\S+$/;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:/;
+
+/** A value of the metadata as people write it. */
+function written(value) {
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.join(", ");
+  if (typeof value === "object" && value !== null) return JSON.stringify(value);
+  if (TIME.test(value) && !Number.isNaN(Date.parse(value))) return new Date(value).toLocaleString(document.documentElement.lang);
+  return String(value ?? "");
+}
+
 export class Viewer {
   dialog = find("#viewer");
 
@@ -56,14 +67,16 @@ export class Viewer {
     this.hit = hit;
     const text = textOf(hit);
     const words = hit.why?.words ?? [];
-    const name = plain(hit.metadata.title) || (text.length <= TITLE ? text : `${text.slice(0, TITLE).trimEnd()}…`) || hit.item || hit.id;
-    const turn = (way, by) => iconButton(way, t(way), () => this.step(by), { className: `icon turn ${way}`, "data-step": way });
+    const [first, ...rest] = (plain(hit.metadata.title) || text).split("\n");
+    const name = (first.length <= TITLE ? first : `${first.slice(0, TITLE).trimEnd()}…`) || hit.item || hit.id;
+    const more = text.startsWith(name) && first === name ? rest.join("\n") : text;
+    const turn = (way, by) => iconButton(way, t(way), () => this.step(by), { className: `icon turn ${way}`, "data-step": way, hidden: !this.app.actions.canStep(hit, by) });
     this.dialog.replaceChildren(
       make("div.sight", kindOf(hit).view(hit, { api, name: nameOf(hit), full: text || name, words }), player(hit, { api, name }, true), turn("previous", -1), turn("next", 1)),
       make(
         "div.facts",
         make("div.head", make("h2", { id: "viewer-title" }, marked(name, words)), iconButton("close", t("close"), () => this.close())),
-        isMedia(hit) && text && text !== name ? make("p.full", { tabIndex: 0 }, marked(text, words)) : null,
+        isMedia(hit) && more ? make("p.full", { tabIndex: 0 }, marked(more, words)) : null,
         tagsOf(hit.metadata),
         this.facts(hit),
         this.twins(hit),
@@ -71,18 +84,18 @@ export class Viewer {
       ),
     );
     if (!this.isOpen) this.dialog.showModal();
-    find(`[data-step="${focused ?? "next"}"]`, this.dialog).focus();
+    const [turned, ...others] = [`[data-step="${focused ?? "next"}"]`, "[data-step]", ".actions button"].map((one) => find(`${one}:not([hidden])`, this.dialog));
+    (turned ?? others.find(Boolean)).focus();
   }
 
   facts(hit) {
     const likely = typeof hit.probability === "number" ? t("likely", { p: percent(hit.probability) }) : "";
-    const written = (value) => (typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""));
     const facts = [
       [t("fact.why"), [likely, reason(hit), figures(hit)].filter(Boolean).join(" · ")],
       ...Object.entries(hit.metadata).filter(([key]) => !SHOWN.includes(key)).map(([key, value]) => [key, written(value)]),
       [t("fact.item"), hit.item || hit.id],
     ];
-    return make("dl", facts.filter(([, value]) => value).flatMap(([key, value]) => [make("dt", key), make("dd", plain(value))]));
+    return make("dl", facts.filter(([, value]) => value).flatMap(([key, value]) => [make("dt", key), make("dd", LINK.test(value) ? make("a", { href: value, target: "_blank", rel: "noopener noreferrer" }, value) : plain(value))]));
   }
 
   /** Its near-duplicates. */

@@ -21,10 +21,11 @@ _MOST_QUESTIONS, _MOST_LISTED, _MOST_COMPARED = 50, 500, 8
 
 
 class ClassOut(BaseModel):
-    """A class: items answered, items it spread to, and how many of these are certain."""
+    """A class: items answered, items of the dataset, items it spread to, and how many of these are certain."""
 
     label: str
     taught: int
+    dataset: int
     spread: int
     certain: int
 
