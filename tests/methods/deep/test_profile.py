@@ -79,7 +79,7 @@ def test_narrow_features_of_many_rows_are_read_as_they_are():
     for rows, columns in ((1_000, (20, 20)), (10_000, (WIDE_COLUMNS - 1, 8))):
         ample, fewer = sizes_for(rows, columns), sizes_for(10 * max(columns), columns)
         assert (ample.input_dropout, ample.mixup) == (0, 0) and ample.dropout < fewer.dropout
-        assert fewer.input_dropout > 0 and fewer.mixup > 0
+        assert fewer.input_dropout > 0 and fewer.mixup > 0 and fewer.steps < ample.steps
     wide = sizes_for(100 * WIDE_COLUMNS, (WIDE_COLUMNS,))
     assert wide.input_dropout > 0 and wide.mixup > 0
 

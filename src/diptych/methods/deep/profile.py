@@ -200,8 +200,8 @@ def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
 
     The rule was made on four data sets and subsets of them from 300 to 7,369 rows; docs/explanation/methods/cdmlmr.md
     shows the curve. The fewer rows there are beside the columns, the more is dropped, blended and decayed; narrow
-    features with many rows are read as they are, because each of few columns says what no other does. The fewer rows
-    there are at all, the smaller the batches, so that there are enough steps; members are as many as time allows.
+    features with many rows are read as they are, because each of few columns says what no other does, and for longer,
+    because nothing but the net's own dropout then slows learning. The fewer rows there are at all, the smaller the batches, so that there are enough steps; members are as many as time allows.
 
     >>> sizes_for(7_369, (1_280, 1_000)).members, sizes_for(2_173, (128, 10)).members
     (2, 5)
@@ -217,7 +217,7 @@ def sizes_for(rows: int, columns: Iterable[int]) -> Sizes:
         dense_steps=200,
         count_steps=500,
         batch_size=batch,
-        steps=min(2_000, max(240, round(10 * rows / batch))),
+        steps=min(2_000, max(480 if ample else 240, round(10 * rows / batch))),
         input_dropout=0.5 if 2 * rows < widest else 0.4 if scarce else 0.0 if ample else 0.2,
         dropout=0.1 if ample else 0.3,
         mixup=1.0 if scarce else 0.0 if ample else 0.4,
