@@ -254,8 +254,8 @@ class ComparisonReport:
         chance, dataset = self.results["chance"], self.results["dataset"]
         return (
             f"Retrieval on the {self.results['split']} split of {dataset['name']} "
-            f"({dataset['splits'][self.results['split']]} items); a random ranking has MAP {_score(chance['map'])} "
-            f"and MRR {_score(chance['mrr'])}."
+            f"({dataset['splits'][self.results['split']]} items); chance level: MAP {_score(chance['map'])}, "
+            f"MRR {_score(chance['mrr'])}."
         )
 
 

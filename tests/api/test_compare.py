@@ -126,7 +126,7 @@ class TestReport:
         assert r"image $\to$ text" in rows["method"]
         assert r"\caption{On \emph{arrays}.}" in text and r"\label{tab:scores}" in text
         assert "%" not in text.replace(r"\%", "")
-        assert r"a random ranking has MAP 0." in report.to_latex()
+        assert r"chance level: MAP 0." in report.to_latex()
 
     def test_latex_marks_what_is_not_significantly_worse(self, report) -> None:
         results = json.loads(json.dumps(report.results))

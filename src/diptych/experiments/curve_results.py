@@ -239,7 +239,7 @@ def render_curve_markdown(results: Mapping[str, Any]) -> str:
         f"# {escape(results['dataset']['name'])}, split {results['split']}: MAP by labels per class",
         "",
         f"Dataset `{results['dataset']['fingerprint']}`. Training saw: {results['protocol']['words']}. "
-        f"A random ranking has MAP {results['chance']['map']:.3f}.",
+        f"Chance level: MAP {results['chance']['map']:.3f}.",
         "",
         _notes(results["protocol"]),
         "",

@@ -181,7 +181,7 @@ def render_markdown(results: Mapping[str, Any]) -> str:
         f"# {escape(results['dataset']['name'])}, split {results['split']}",
         "",
         f"Dataset `{results['dataset']['fingerprint']}`. Training saw: {results['protocol']['words']}. "
-        f"A random ranking has MAP {results['chance']['map']:.3f}, MAP@50 {results['chance']['map@50']:.3f} and MRR "
+        f"Chance level: MAP {results['chance']['map']:.3f}, MAP@50 {results['chance']['map@50']:.3f}, MRR "
         f"{_score(results['chance']['mrr'])}. MRR is the mean reciprocal rank of an item's own partner.",
         "",
     ]
@@ -210,7 +210,7 @@ def render_markdown(results: Mapping[str, Any]) -> str:
 
 
 def _by_direction(results: Mapping[str, Any], measure: str) -> list[str]:
-    """A row a method, a column a direction, and what a random ranking has in each."""
+    """A row per method, a column per direction, and the chance level of each."""
     directions, chance = directions_of(results), results["chance"]
     rows = []
     for name, block in results["methods"].items():
