@@ -72,7 +72,7 @@ def test_what_has_no_class_is_named_by_its_words_at_each_zoom(tmp_path, open_pag
 def test_the_results_of_the_question_are_shown_on_the_map(address, open_page) -> None:
     page, _ = explored(open_page, address, "&q=circle&mode=lexical")
     expect(page.locator("#map")).to_have_attribute("data-lit", "12")
-    expect(page.get_by_label("Show where the 12 results are")).to_be_checked()
+    expect(page.get_by_label("Show the best 12 results")).to_be_checked()
     page.get_by_role("combobox", name="Words to search for").fill("square")
     page.keyboard.press("Enter")
     expect(page.locator("#map")).to_have_attribute("data-lit", "12")
@@ -160,6 +160,7 @@ MANY = """async () => {
         ratio: 1, width: 1200, height: 700, scale: 680, smallest: 340, left: 10, top: 690, picked: new Set(), lit: null,
         full: new Uint32Array(65536).fill(0xff0000ff), faded: new Uint32Array(65536), pixels, pen,
         buffer: new Uint32Array(pixels.data.buffer), paintOver() {},
+        app: { results: { hidden: new Set() }, selection: { chosen: new Map() } },
     });
     view.paint();
     const inner = pen.getImageData(20, 30, 600, 600).data;
