@@ -5,8 +5,9 @@ from math import lgamma, log, pi
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from diptych.nets import GaussianRBM, RestrictedBoltzmannMachine
+from diptych.nets import GaussianRBM, ReplicatedSoftmax, RestrictedBoltzmannMachine
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -42,6 +43,19 @@ def gaussian_hidden_log_weights(rbm: GaussianRBM, states: Tensor) -> Tensor:
     pushed = states @ rbm.weight.t()
     own = states @ rbm.hidden_bias + pushed @ rbm.visible_bias + 0.5 * pushed.square().sum(1)
     return own + 0.5 * rbm.weight.shape[0] * log(2 * pi)
+
+
+def visible_energy(rbm: RestrictedBoltzmannMachine, v: Tensor) -> Tensor:
+    """The part of the energy that no hidden unit takes part in; counts without the log multinomial coefficient."""
+    if isinstance(rbm, GaussianRBM):
+        return 0.5 * (v - rbm.visible_bias).square().sum(1)
+    return -((rbm.scaled(v) if isinstance(rbm, ReplicatedSoftmax) else v) @ rbm.visible_bias)
+
+
+def free_energy(rbm: RestrictedBoltzmannMachine, v: Tensor) -> Tensor:
+    """F(v) = −log Σ_h exp(−E(v, h)) for every row, where both gains are 1."""
+    # Beyond the threshold softplus(x) is taken as x; torch's default of 20 is visible in double precision.
+    return visible_energy(rbm, v) - functional.softplus(rbm.hidden_input(v), threshold=50).sum(1)
 
 
 def gradients_of(value: Tensor, rbm: RestrictedBoltzmannMachine) -> tuple[Tensor, Tensor, Tensor]:

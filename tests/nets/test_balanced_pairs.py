@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from diptych._core.errors import ConfigError
 from diptych.nets.samplers import balanced_pairs, neighbour_graph, pick_one_per_row, unlabelled_group
 from nets.enumeration import seeded
 
@@ -143,11 +142,3 @@ def test_draws_depend_on_the_generator_alone():
     graph, distances = make_batch()
     once, again, other = (balanced_pairs(LABELS, graph, distances, seeded(s)).weights for s in (1, 1, 2))
     assert torch.equal(once, again) and not torch.equal(once, other)
-
-
-def test_unknown_switches_are_refused():
-    graph, distances = make_batch()
-    with pytest.raises(ConfigError, match="unlabelled_pairs is 'one'; choose one of any, both"):
-        balanced_pairs(LABELS, graph, distances, seeded(), unlabelled_pairs="one")
-    with pytest.raises(ConfigError, match="unlabelled_negatives is 'near'; choose one of all, far_third"):
-        balanced_pairs(LABELS, graph, distances, seeded(), unlabelled_negatives="near")

@@ -2,7 +2,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych._core.errors import ConfigError
 from diptych.nets import (
     BernoulliRBM,
     ContrastiveDivergence,
@@ -86,12 +85,6 @@ def test_order_steps_up_as_published():
     assert second(199_999) == 38
 
 
-@pytest.mark.parametrize("make", [lambda: constant_order(0), lambda: step_up_order(10, 0)])
-def test_impossible_orders_are_refused(make):
-    with pytest.raises(ConfigError, match="contrastive divergence"):
-        make()
-
-
 def test_visible_units_are_sampled_only_from_the_given_step():
     rbm = BernoulliRBM(6, 4, random=seeded())
     data = torch.rand(8, 6, generator=seeded(1))
@@ -165,11 +158,6 @@ def test_sparsity_survives_dead_and_saturated_units():
     assert torch.isfinite(sparsity.update(torch.tensor([0.0, 1.0]))).all()
 
 
-def test_impossible_sparsity_target_is_refused():
-    with pytest.raises(ConfigError, match=r"sparsity target is 1\.0"):
-        SparsityPenalty(2, target=1.0, cost=0.1)
-
-
 def test_chain_statistics_approach_enumeration():
     model = tiny_model()
     chains = PersistentChains(model, 30_000, seeded(3)).double()
@@ -187,11 +175,11 @@ def test_chain_statistics_approach_enumeration():
 
 def test_gradient_is_model_minus_posterior_statistics():
     model, data = tiny_model(), tiny_data()
-    objective = DeepBoltzmannObjective(model, data, seeded(5), chains=10, sweeps=2, iterations=7, damping=0.2)
+    objective = DeepBoltzmannObjective(model, data, seeded(5), chains=10, sweeps=2, iterations=7)
     rows = torch.tensor([3, 1, 4])
     twin = PersistentChains(model, 10, seeded(5)).double()
     negative = model.statistics(twin.advance(model, 2, seeded(6)))
-    positive = model.statistics(model.mean_field({name: x[rows] for name, x in data.items()}, 7, 0.2))
+    positive = model.statistics(model.mean_field({name: x[rows] for name, x in data.items()}, 7))
     objective.gradients(rows, 0, seeded(6))
     for (parameter, imagined), (_, observed) in zip(negative, positive, strict=True):
         assert_close(parameter.grad, (imagined - observed).detach())
@@ -225,9 +213,3 @@ def test_chains_are_part_of_what_is_saved():
     before = {name: value.clone() for name, value in state.items() if name.startswith("chains")}
     objective.gradients(torch.arange(4), 0, seeded(1))
     assert any(not torch.equal(objective.module.state_dict()[name], value) for name, value in before.items())
-
-
-@pytest.mark.parametrize("options", [{"chains": 0}, {"sweeps": 0}])
-def test_impossible_settings_are_refused(options):
-    with pytest.raises(ConfigError, match="must be at least 1"):
-        DeepBoltzmannObjective(tiny_model(), tiny_data(), seeded(), **options)

@@ -2,7 +2,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from diptych._core.errors import ConfigError
 from diptych.nets import CorrespondenceAutoencoder, CorrespondenceObjective
 from nets.enumeration import seeded
 
@@ -76,14 +75,3 @@ def test_alpha_zero_decouples_the_two_autoencoders():
         return [*net.encoders["text"].parameters(), *net.decoders["text_to_text"].parameters()]
 
     assert all(torch.equal(a, b) for a, b in zip(text_weights(0), text_weights(99), strict=True))
-
-
-def test_mistakes_are_named():
-    with pytest.raises(ConfigError, match="variant is 'half'"):
-        make_net("half")
-    with pytest.raises(ConfigError, match=r"alpha is 1\.5"):
-        CorrespondenceObjective(make_net(), make_data(), 1.5)
-    with pytest.raises(ConfigError, match="exactly two"):
-        CorrespondenceAutoencoder({"a": 1, "b": 1, "c": 1}, 2, seeded())
-    with pytest.raises(ConfigError, match="'sound' is unknown"):
-        make_net().embed("sound", torch.zeros(1, 5))

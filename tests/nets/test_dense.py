@@ -28,10 +28,6 @@ def test_weights_depend_on_the_given_generator_alone():
 def test_unknown_names_are_refused():
     with pytest.raises(ConfigError, match="activation is 'gelu'"):
         activation_function("gelu")
-    with pytest.raises(ConfigError, match="initialisation is 'magic'"):
-        dense(2, 2, seeded(), "magic")
-    with pytest.raises(ConfigError, match=r"dropout is 1\.0"):
-        DenseStack((2, 2), seeded(), dropout_share=1.0)
 
 
 def test_stack_equals_its_layers_by_hand():

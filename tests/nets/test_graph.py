@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
-from diptych._core.errors import ConfigError
 from diptych.nets.samplers import edge_purity, graph_distances, neighbour_graph, ranks
 from nets.enumeration import seeded
 
@@ -76,10 +75,3 @@ def test_edge_purity_counts_edges_between_labelled_items_only():
     assert edge_purity(graph, labels) == 0.5
     assert torch.isclose(edge_purity(torch.ones(5, 4, dtype=torch.bool), labels), torch.tensor(5 / 9))
     assert edge_purity(torch.zeros(5, 4, dtype=torch.bool), labels).isnan()
-
-
-def test_bad_options_are_refused():
-    with pytest.raises(ConfigError, match="neighbour graph is 'manhattan'; choose one of euclidean, cosine"):
-        graph_distances(*make_inputs(), "manhattan")
-    with pytest.raises(ConfigError, match="number of neighbours is -1"):
-        neighbour_graph(torch.zeros(2, 2), -1)

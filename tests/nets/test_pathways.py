@@ -110,8 +110,3 @@ def test_what_makes_no_sense_is_refused():
         make_net(branches=["quadruplet"]).represent("text", x, "semi")
     with pytest.raises(ConfigError, match="representation is 'best'; choose one of branch_concat"):
         make_net().represent("text", x, "best")
-    with pytest.raises(ConfigError, match="modality 'smell' is unknown; this net has sound, text"):
-        make_net().trunk("smell", x)
-    for branches in ([], ["triplet"]):
-        with pytest.raises(ConfigError, match="give one or more of contrastive, quadruplet"):
-            make_net(branches=branches)

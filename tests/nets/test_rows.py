@@ -124,8 +124,6 @@ def test_impossible_batches_are_refused():
         MixedBatches(0, {"sound": 5}, 10, 0)
     with pytest.raises(ConfigError, match="batch_size is 1; a batch needs at least two items"):
         MixedBatches(5, {"sound": 5}, 1, 0)
-    with pytest.raises(ConfigError, match="5 labelled documents but 4 classes"):
-        MixedBatches(5, {}, 4, 0, np.zeros(4, dtype=np.int64))
 
 
 @pytest.mark.parametrize(
@@ -162,9 +160,7 @@ def test_pairing_does_not_change_which_labelled_documents_are_shown():
     assert torch.equal(one.labelled, other.labelled)
 
 
-def test_impossible_shares_and_pairs_are_refused():
+def test_impossible_shares_are_refused():
     for share in (0.0, 1.0, -0.1, 1.5):
         with pytest.raises(ConfigError, match=f"labelled_share is {share}; it must lie between 0 and 1"):
             MixedBatches(5, {"sound": 5}, 4, 0, labelled_share=share)
-    with pytest.raises(ConfigError, match="unlabelled pairs need equally many rows of every modality"):
-        MixedBatches(5, {"sound": 5, "text": 4}, 4, 0, paired=True)

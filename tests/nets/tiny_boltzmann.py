@@ -6,7 +6,7 @@ from math import log, pi
 import torch
 
 from diptych.nets import DeepBoltzmannMachine, GaussianRBM, Layers, Pathway, ReplicatedSoftmax
-from nets.enumeration import binary_states, count_vectors, log_multinomial, seeded, shaken
+from nets.enumeration import binary_states, count_vectors, log_multinomial, seeded, shaken, visible_energy
 
 FIRST, SECOND, JOINT = 2, 2, 2
 WORDS, LENGTH, COLUMNS = 3, 3, 2
@@ -34,6 +34,17 @@ def hidden_states():
     return {"image": a, "text": b}, {"image": c, "text": d}, e
 
 
+def energy(model, layers):
+    """E for every row; at mean-field probabilities it is the expected energy."""
+    total = -(layers.joint @ model.joint_bias)
+    for name, path in model.pathways.items():
+        v, first, second = layers.visible[name], layers.first[name], layers.second[name]
+        total = total + visible_energy(path.bottom, v) - (path.bottom.hidden_input(v) * first).sum(1)
+        total = total - ((first @ path.weight + path.bias) * second).sum(1)
+        total = total - (second @ model.joint_weights[name] * layers.joint).sum(1)
+    return total
+
+
 def log_partition(model):
     """log Z with v integrated (Gaussian) or summed over all documents (counts), for every hidden state."""
     first, second, joint = hidden_states()
@@ -57,11 +68,13 @@ def log_likelihood(model, data):
     scores = []
     for row in range(len(data["image"])):
         visible = {name: x[row].expand(len(joint), -1) for name, x in data.items()}
-        scores.append(torch.logsumexp(-model.energy(Layers(visible, first, second, joint)), 0))
+        scores.append(torch.logsumexp(-energy(model, Layers(visible, first, second, joint)), 0))
     coefficient = log_multinomial(data["text"])
     return (torch.stack(scores) + coefficient).mean() - log_partition(model)
 
 
 def lower_bound(model, data, layers):
     """The variational bound on the mean log p(v)."""
-    return (log_multinomial(data["text"]) - model.variational_free_energy(layers)).mean() - log_partition(model)
+    hidden = [*layers.first.values(), *layers.second.values(), layers.joint]
+    entropy = sum(-(torch.xlogy(q, q) + torch.xlogy(1.0 - q, 1.0 - q)).sum(1) for q in hidden)
+    return (log_multinomial(data["text"]) - energy(model, layers) + entropy).mean() - log_partition(model)

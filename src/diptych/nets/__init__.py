@@ -32,11 +32,9 @@ from diptych.nets.dense import (
 )
 from diptych.nets.rbm import (
     BernoulliRBM,
-    Completion,
     GaussianRBM,
     ReplicatedSoftmax,
     RestrictedBoltzmannMachine,
-    complete,
     multinomial_counts,
     sample_binary,
 )
@@ -49,7 +47,6 @@ __all__ = [
     "BimodalAutoencoder",
     "BimodalObjective",
     "ClassificationObjective",
-    "Completion",
     "ContrastiveDivergence",
     "CorrespondenceAutoencoder",
     "CorrespondenceObjective",
@@ -74,7 +71,6 @@ __all__ = [
     "Variant",
     "activation_function",
     "canonical_correlations",
-    "complete",
     "constant_order",
     "dense",
     "dropout",

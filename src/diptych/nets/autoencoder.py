@@ -1,14 +1,13 @@
 """Autoencoders: of one modality, of two that must correspond, and of two that meet in one middle layer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from diptych._core.errors import ConfigError
-from diptych.nets.dense import Activation, DenseStack, activation_function, dense
+from diptych.nets.dense import Activation, DenseStack, dense
 from diptych.nets.rows import RowSource, same_length
 
 
@@ -94,10 +93,6 @@ class CorrespondenceAutoencoder(nn.Module):
         self, sizes: Mapping[str, int], hidden: int, random: torch.Generator, *, variant: Variant = "full"
     ) -> None:
         super().__init__()
-        if len(sizes) != 2:
-            raise ConfigError(f"the correspondence autoencoder got the modalities {list(sizes)}; give exactly two.")
-        if variant not in get_args(Variant):
-            raise ConfigError(f"the variant is '{variant}'; choose one of {', '.join(get_args(Variant))}.")
         self.modalities = tuple(sizes)
         self.encoders = nn.ModuleDict({name: dense(size, hidden, random) for name, size in sizes.items()})
         self.routes = [(a, b) for a in sizes for b in sizes if variant == "full" or (a == b) == (variant == "corr")]
@@ -105,8 +100,6 @@ class CorrespondenceAutoencoder(nn.Module):
 
     def embed(self, modality: str, x: Tensor) -> Tensor:
         """Return the embedding of one modality's rows."""
-        if modality not in self.modalities:
-            raise ConfigError(f"the modality '{modality}' is unknown; this net has {', '.join(self.modalities)}.")
         return torch.sigmoid(self.encoders[modality](x))
 
     def loss_parts(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -132,8 +125,6 @@ class CorrespondenceObjective:
     module: nn.Module
 
     def __init__(self, net: CorrespondenceAutoencoder, data: Mapping[str, RowSource], alpha: float) -> None:
-        if not 0.0 <= alpha <= 1.0:
-            raise ConfigError(f"alpha is {alpha}; it must lie from 0 to 1.")
         self.net = net
         self.module = net
         self.data = {name: data[name] for name in net.modalities}
@@ -158,7 +149,7 @@ def _half_squared(guess: Tensor, target: Tensor) -> Tensor:
 
 
 class BimodalAutoencoder(nn.Module):
-    """z = σ(W₁x₁ + W₂x₂ + b), reconstructions g(V_m z + a_m), optional class head (Ngiam et al. 2011; CMDN, CDMLMR).
+    """z = σ(W₁x₁ + W₂x₂ + b), reconstructions σ(V_m z + a_m), optional class head (Ngiam et al. 2011; CMDN, CDMLMR).
 
     The bias of the middle layer is shared, and a modality that is absent contributes zero, so that the embedding of one
     modality alone is σ(W_m x_m + b). Decoders are not tied to encoders.
@@ -168,7 +159,6 @@ class BimodalAutoencoder(nn.Module):
         middle: width of the shared layer.
         random: the source of the weights, N(0, 1/outputs).
         classes: number of classes of the head; None for no head.
-        reconstruction: g; "sigmoid" for inputs in [0, 1], "linear" for standardised ones.
     """
 
     def __init__(
@@ -178,17 +168,13 @@ class BimodalAutoencoder(nn.Module):
         random: torch.Generator,
         *,
         classes: int | None = None,
-        reconstruction: Activation = "sigmoid",
     ) -> None:
         super().__init__()
-        if len(sizes) != 2:
-            raise ConfigError(f"the bimodal autoencoder got the modalities {list(sizes)}; give exactly two.")
         self.modalities = tuple(sizes)
         self.encoders = nn.ModuleDict({name: dense(size, middle, random, bias=False) for name, size in sizes.items()})
         self.middle_bias = nn.Parameter(torch.zeros(middle))
         self.decoders = nn.ModuleDict({name: dense(middle, size, random) for name, size in sizes.items()})
         self.head = None if classes is None else dense(middle, classes, random)
-        self.output = activation_function(reconstruction)
 
     def encode(self, inputs: Mapping[str, Tensor]) -> Tensor:
         """Return the middle layer for the modalities given; those left out count as zero."""
@@ -198,13 +184,11 @@ class BimodalAutoencoder(nn.Module):
 
     def embed(self, modality: str, x: Tensor) -> Tensor:
         """Return the middle layer reached from one modality alone."""
-        if modality not in self.modalities:
-            raise ConfigError(f"the modality '{modality}' is unknown; this net has {', '.join(self.modalities)}.")
         return self.encode({modality: x})
 
     def decode(self, z: Tensor) -> dict[str, Tensor]:
         """Return the reconstruction of every modality."""
-        return {name: self.output(self.decoders[name](z)) for name in self.modalities}
+        return {name: torch.sigmoid(self.decoders[name](z)) for name in self.modalities}
 
     def loss_parts(
         self, inputs: Mapping[str, Tensor], targets: Mapping[str, Tensor], labels: Tensor | None = None
@@ -212,8 +196,7 @@ class BimodalAutoencoder(nn.Module):
         """Return ½‖x − x̂‖² of each modality and the cross-entropy, each averaged over rows, by name."""
         z = self.encode(inputs)
         parts = {
-            f"reconstruction_{name}": 0.5 * (guess - targets[name]).square().sum(1).mean()
-            for name, guess in self.decode(z).items()
+            f"reconstruction_{name}": _half_squared(guess, targets[name]) for name, guess in self.decode(z).items()
         }
         if self.head is not None and labels is not None:
             parts["classification"] = functional.cross_entropy(self.head(z), labels)
@@ -230,8 +213,6 @@ class BimodalObjective:
         net: the net to train.
         data: rows of each modality, paired by position.
         labels: class of each pair; needed when the net has a head.
-        reconstruction_weight: factor of the reconstruction parts.
-        classification_weight: factor of the cross-entropy.
     """
 
     module: nn.Module
@@ -241,21 +222,12 @@ class BimodalObjective:
         net: BimodalAutoencoder,
         data: Mapping[str, RowSource],
         labels: Tensor | None = None,
-        *,
-        reconstruction_weight: float = 1.0,
-        classification_weight: float = 1.0,
     ) -> None:
-        if net.head is not None and labels is None:
-            raise ConfigError(
-                "the bimodal autoencoder has a class head but got no labels; give labels or classes=None."
-            )
         self.net = net
         self.module = net
         self.data = {name: data[name] for name in net.modalities}
         self.pairs = same_length(self.data.values())
         self.labels = labels
-        self.reconstruction_weight = reconstruction_weight
-        self.classification_weight = classification_weight
 
     def __len__(self) -> int:
         """Return the number of rows: three for each training pair."""
@@ -272,11 +244,8 @@ class BimodalObjective:
         return inputs, targets, None if self.labels is None else self.labels[pair]
 
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:
-        """Back-propagate the weighted sum of the parts; report the sum and each part unweighted."""
+        """Back-propagate the sum of the parts; report the sum and each part."""
         parts = self.net.loss_parts(*self.batch(rows))
-        loss = torch.stack([self._weight(name) * part for name, part in parts.items()]).sum()
+        loss = torch.stack(list(parts.values())).sum()
         loss.backward()  # type: ignore[no-untyped-call]
         return {"loss": loss.detach(), **{name: part.detach() for name, part in parts.items()}}
-
-    def _weight(self, part: str) -> float:
-        return self.classification_weight if part == "classification" else self.reconstruction_weight

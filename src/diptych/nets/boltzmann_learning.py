@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from diptych._core.errors import ConfigError
 from diptych.nets.deep_boltzmann import DeepBoltzmannMachine, Layers
 from diptych.nets.rbm import RestrictedBoltzmannMachine, sample_binary
 from diptych.nets.rows import RowSource, same_length
@@ -27,8 +26,6 @@ class SparsityPenalty(nn.Module):
 
     def __init__(self, hidden: int, target: float, cost: float, decay: float = 0.9) -> None:
         super().__init__()
-        if not 0.0 < target < 1.0:
-            raise ConfigError(f"the sparsity target is {target}; it must lie between 0 and 1.")
         self.target = target
         self.cost = cost
         self.decay = decay
@@ -47,15 +44,11 @@ Order = Callable[[int], int]
 
 def constant_order(count: int = 1) -> Order:
     """Always make `count` reconstructions."""
-    if count < 1:
-        raise ConfigError(f"the order of contrastive divergence is {count}; it must be at least 1.")
     return lambda step: count
 
 
 def step_up_order(start: int, every: int) -> Order:
     """Make one reconstruction before step `start`, then 2 + ⌊(step − start)/every⌋ (CMDN configuration)."""
-    if every < 1:
-        raise ConfigError(f"the order of contrastive divergence steps up every {every} steps; it must be at least 1.")
     return lambda step: 1 if step < start else 2 + (step - start) // every
 
 
@@ -155,8 +148,6 @@ class PersistentChains(nn.Module):
 
     def __init__(self, model: DeepBoltzmannMachine, count: int, random: torch.Generator) -> None:
         super().__init__()
-        if count < 1:
-            raise ConfigError(f"the number of chains is {count}; it must be at least 1.")
         for name, path in model.pathways.items():
             self.register_buffer(f"first_{name}", _even_odds(count, path.bottom.hidden_bias, random))
         self.register_buffer("joint", _even_odds(count, model.joint_bias, random))
@@ -194,7 +185,6 @@ class DeepBoltzmannObjective:
         chains: number of chains.
         sweeps: Gibbs sweeps in each step.
         iterations: mean-field rounds in each step.
-        damping: of the mean field.
     """
 
     module: nn.Module
@@ -208,10 +198,7 @@ class DeepBoltzmannObjective:
         chains: int = 100,
         sweeps: int = 5,
         iterations: int = 10,
-        damping: float = 0.0,
     ) -> None:
-        if sweeps < 1:
-            raise ConfigError(f"the number of Gibbs sweeps is {sweeps}; it must be at least 1.")
         self.model = model
         self.chains = PersistentChains(model, chains, random)
         self.module = nn.ModuleDict({"model": model, "chains": self.chains})
@@ -219,7 +206,6 @@ class DeepBoltzmannObjective:
         self.pairs = same_length(self.data.values())
         self.sweeps = sweeps
         self.iterations = iterations
-        self.damping = damping
 
     def __len__(self) -> int:
         """Return the number of training pairs."""
@@ -229,21 +215,16 @@ class DeepBoltzmannObjective:
     def gradients(self, rows: Tensor, step: int, random: torch.Generator) -> dict[str, Tensor]:
         """Leave the gradient in `.grad`; report the mean-field reconstruction error and the joint activity."""
         batch = {name: source[rows] for name, source in self.data.items()}
-        positive = self.model.mean_field(batch, self.iterations, self.damping)
+        positive = self.model.mean_field(batch, self.iterations)
         negative = self.chains.advance(self.model, self.sweeps, random)
         pairs = zip(self.model.statistics(positive), self.model.statistics(negative), strict=True)
         for (parameter, observed), (_, imagined) in pairs:
             parameter.grad = imagined - observed
-        return {"reconstruction_error": self._error(batch, positive), "mean_activity": positive.joint.mean()}
-
-    def _error(self, batch: Mapping[str, Tensor], posterior: Layers) -> Tensor:
         errors = []
         for name, path in self.model.pathways.items():
-            guess = path.bottom.visible_mean(posterior.first[name])
-            errors.append(
-                path.bottom.reconstruction_error(path.bottom.statistics(batch[name]), path.bottom.statistics(guess))
-            )
-        return torch.stack(errors).mean()
+            seen, guess = batch[name], path.bottom.visible_mean(positive.first[name])
+            errors.append(path.bottom.reconstruction_error(path.bottom.statistics(seen), path.bottom.statistics(guess)))
+        return {"reconstruction_error": torch.stack(errors).mean(), "mean_activity": positive.joint.mean()}
 
 
 def _even_odds(count: int, units: Tensor, random: torch.Generator) -> Tensor:

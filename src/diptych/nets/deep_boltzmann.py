@@ -9,8 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from diptych._core.errors import ConfigError
-from diptych.nets.rbm import BernoulliRBM, ReplicatedSoftmax, RestrictedBoltzmannMachine
+from diptych.nets.rbm import BernoulliRBM, RestrictedBoltzmannMachine
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,6 @@ class Pathway(nn.Module):
 
     def __init__(self, bottom: RestrictedBoltzmannMachine, second: int, random: torch.Generator) -> None:
         super().__init__()
-        if isinstance(bottom, ReplicatedSoftmax) and bottom.document_length is None:
-            raise ConfigError("a deep Boltzmann machine needs documents of one length; set document_length.")
         self.bottom = deepcopy(bottom)
         self.bottom.up_gain = self.bottom.down_gain = 1.0
         self.weight = nn.Parameter(_normal(bottom.weight.shape[1], second, random).to(bottom.weight))
@@ -118,52 +115,24 @@ class DeepBoltzmannMachine(nn.Module):
         }
 
     @torch.no_grad()
-    def mean_field(
-        self, known: Mapping[str, Tensor], iterations: int = 30, damping: float = 0.0, tolerance: float = 0.0
-    ) -> Layers:
+    def mean_field(self, known: Mapping[str, Tensor], iterations: int = 30) -> Layers:
         """Return the factorised posterior over all that is not known: hidden layers and missing modalities.
 
-        Every update is a step of coordinate ascent on the variational lower bound, and so is a damped one, because
-        the bound is concave in each half of the layers. Missing modalities start from what their biases alone say.
+        Every update is a step of coordinate ascent on the variational lower bound. Missing modalities start from what
+        their biases alone say.
 
         Args:
             known: rows of one modality or more.
-            iterations: at most this many rounds.
-            damping: share of the old value that each update keeps, from 0 to below 1.
-            tolerance: stop when no hidden unit moved more than this.
+            iterations: how many rounds.
         """
-        if not known or not set(known) <= set(self.modalities):
-            raise ConfigError(f"the modalities given are {list(known)}; give one or more of {list(self.modalities)}.")
         state, inputs = self._upward(known)
         for _ in range(iterations):
             first, joint = self.odd_layers(inputs, state.second)
-            first = _blend(state.first, first, damping)
-            joint = torch.lerp(joint, state.joint, damping)
-            second = _blend(state.second, self.second_layers(first, joint), damping)
+            second = self.second_layers(first, joint)
             guess = {n: p.bottom.visible_mean(first[n]) for n, p in self.pathways.items() if n not in known}
-            guess = _blend(state.visible, guess, damping)
             inputs |= self.bottom_inputs(guess)
-            moved = max(float((second[n] - state.second[n]).abs().max()) for n in second) if tolerance else 1.0
             state = Layers({**state.visible, **guess}, first, second, joint)
-            if moved < tolerance:
-                break
         return state
-
-    def energy(self, layers: Layers) -> Tensor:
-        """Return E for every row; at mean-field probabilities it is the expected energy."""
-        total = -(layers.joint @ self.joint_bias)
-        for name, path in self.pathways.items():
-            v, first, second = layers.visible[name], layers.first[name], layers.second[name]
-            total = total + path.bottom.visible_energy(v) - (path.bottom.hidden_input(v) * first).sum(1)
-            total = total - ((first @ path.weight + path.bias) * second).sum(1)
-            total = total - (second @ self.joint_weights[name] * layers.joint).sum(1)
-        return total
-
-    def variational_free_energy(self, layers: Layers) -> Tensor:
-        """Return expected energy minus entropy of the hidden layers: −(lower bound on log p(v)) − log Z."""
-        hidden = [*layers.first.values(), *layers.second.values(), layers.joint]
-        entropy = sum(-(torch.xlogy(q, q) + torch.xlogy(1.0 - q, 1.0 - q)).sum(1) for q in hidden)
-        return self.energy(layers) - entropy
 
     def statistics(self, layers: Layers) -> list[tuple[nn.Parameter, Tensor]]:
         """Return, for every parameter, the mean over rows of minus the derivative of the energy.
@@ -196,10 +165,6 @@ class DeepBoltzmannMachine(nn.Module):
         second = {n: torch.sigmoid(first[n] @ p.weight + p.bias) for n, p in self.pathways.items()}
         _, joint = self.odd_layers(inputs, second)
         return Layers(visible, first, second, joint), inputs
-
-
-def _blend(old: Mapping[str, Tensor], new: Mapping[str, Tensor], damping: float) -> dict[str, Tensor]:
-    return {name: torch.lerp(value, old[name], damping) for name, value in new.items()}
 
 
 def _normal(rows: int, columns: int, random: torch.Generator) -> Tensor:

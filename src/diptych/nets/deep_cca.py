@@ -6,8 +6,8 @@ from itertools import combinations
 import torch
 from torch import Tensor, nn
 
-from diptych._core.errors import ConfigError, FitError
-from diptych.nets.dense import Activation, DenseStack, Scheme
+from diptych._core.errors import FitError
+from diptych.nets.dense import DenseStack
 from diptych.nets.rows import RowSource, same_length
 
 
@@ -106,13 +106,11 @@ def _factor(covariance: Tensor, regularisation: float) -> Tensor:
 
 
 class DeepCCA(nn.Module):
-    """A dense net for each of two or more views, with a linear output (Andrew et al. 2013).
+    """A dense net of ReLU layers for each of two or more views, with a linear output (Andrew et al. 2013).
 
     Args:
         sizes: for each view, the width of its rows and of its layers; the last widths must be equal.
         random: the source of the weights.
-        activation: of the hidden layers.
-        scheme: how weights start, see `dense`.
         running: keep running averages of the covariances, for training with small batches.
     """
 
@@ -123,21 +121,13 @@ class DeepCCA(nn.Module):
         sizes: Mapping[str, Sequence[int]],
         random: torch.Generator,
         *,
-        activation: Activation = "relu",
-        scheme: Scheme = "xavier",
         running: bool = False,
     ) -> None:
         super().__init__()
-        if len(sizes) < 2 or len({widths[-1] for widths in sizes.values()}) != 1:
-            raise ConfigError(f"deep CCA got {dict(sizes)}; give at least two views with equally wide outputs.")
         self.modalities = tuple(sizes)
         self.nets = nn.ModuleDict(
-            {
-                name: DenseStack(widths, random, activation=activation, last="linear", scheme=scheme)
-                for name, widths in sizes.items()
-            }
+            {name: DenseStack(widths, random, last="linear", scheme="xavier") for name, widths in sizes.items()}
         )
-
         width = next(iter(sizes.values()))[-1]
         # Σ₁₁, Σ₂₂ and Σ₁₂; a part of the state, so that a resumed training goes on with the same averages.
         blocks = len(sizes) * (len(sizes) + 1) // 2
@@ -146,8 +136,6 @@ class DeepCCA(nn.Module):
 
     def embed(self, modality: str, x: Tensor) -> Tensor:
         """Return the output of one view's net, before any canonical rotation."""
-        if modality not in self.modalities:
-            raise ConfigError(f"the modality '{modality}' is unknown; this net has {', '.join(self.modalities)}.")
         output: Tensor = self.nets[modality](x)
         return output
 

@@ -53,11 +53,9 @@ def dense(
             layer.weight.normal_(0.0, 1.0 / sqrt(outputs), generator=random)
         elif scheme == "he":
             layer.weight.normal_(0.0, sqrt(2.0 / inputs), generator=random)
-        elif scheme == "xavier":
+        else:
             bound = sqrt(6.0 / (inputs + outputs))
             layer.weight.uniform_(-bound, bound, generator=random)
-        else:
-            raise ConfigError(f"initialisation is '{scheme}'; choose one of fan_out, he, xavier.")
         if bias:
             layer.bias.zero_()
     return layer
@@ -95,8 +93,6 @@ class DenseStack(nn.Module):
         dropout_share: float = 0.0,
     ) -> None:
         super().__init__()
-        if not 0.0 <= dropout_share < 1.0:
-            raise ConfigError(f"dropout is {dropout_share}; it must be at least 0 and below 1.")
         pairs = list(pairwise(sizes))
         self.layers = nn.ModuleList(dense(inputs, outputs, random, scheme) for inputs, outputs in pairs)
         self.activations = [activation_function(activation)] * len(pairs)

@@ -6,8 +6,6 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from diptych._core.errors import ConfigError
-
 ContrastiveForm = Literal["hadsell", "eq5"]
 
 _TINY = 1e-12
@@ -33,10 +31,8 @@ def contrastive_terms(squared: Tensor, similar: Tensor, margin: float, form: Con
     """
     if form == "hadsell":
         pull, push = 0.5 * squared, 0.5 * (margin - (squared + _TINY).sqrt()).clamp_min(0.0).square()
-    elif form == "eq5":
-        pull, push = squared, (margin - squared).clamp_min(0.0)
     else:
-        raise ConfigError(f"the form of the contrastive loss is '{form}'; choose one of hadsell, eq5.")
+        pull, push = squared, (margin - squared).clamp_min(0.0)
     return torch.where(similar, pull, push)
 
 
@@ -209,8 +205,6 @@ def reduce_terms(terms: Tensor, weights: Tensor | None, reduction: Reduction, ba
         return total
     if reduction == "batch":
         return total / batch_size
-    if reduction != "mean":
-        raise ConfigError(f"reduction is '{reduction}'; choose one of mean, batch, sum.")
     weight = weights.sum()
     return total / torch.where(weight > 0, weight, torch.ones_like(weight))
 

@@ -48,8 +48,6 @@ class Pathways(nn.Module):
         share_branch_fc: bool = False,
     ) -> None:
         super().__init__()
-        if not branches or not set(branches) <= set(BRANCHES):
-            raise ConfigError(f"branches is {list(branches)}; give one or more of {', '.join(BRANCHES)}.")
         self.modalities = tuple(sizes)
         self.activation = activation
         self.share_branch_fc = share_branch_fc
@@ -69,8 +67,6 @@ class Pathways(nn.Module):
 
     def trunk(self, modality: str, x: Tensor) -> Tensor:
         """Return the last layer of a modality's trunk."""
-        if modality not in self.modalities:
-            raise ConfigError(f"the modality '{modality}' is unknown; this net has {', '.join(self.modalities)}.")
         output: Tensor = self.trunks[modality](x)
         return output
 

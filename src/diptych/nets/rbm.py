@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -73,15 +72,6 @@ class RestrictedBoltzmannMachine(nn.Module, ABC):
     def sample_visible(self, h: Tensor, random: torch.Generator, size: Tensor | None = None) -> Tensor:
         """Draw v from p(v | h)."""
 
-    def visible_energy(self, v: Tensor) -> Tensor:
-        """Return the part of the energy that no hidden unit takes part in, for every row: −bᵀv."""
-        return -(v @ self.visible_bias)
-
-    def free_energy(self, v: Tensor) -> Tensor:
-        """Return F(v) = −log Σ_h exp(−E(v, h)) for every row; exact only when both gains are 1."""
-        # Beyond the threshold softplus(x) is taken as x; torch's default of 20 is visible in double precision.
-        return self.visible_energy(v) - functional.softplus(self.hidden_input(v), threshold=50).sum(1)
-
     def size(self, v: Tensor) -> Tensor | None:
         """Return what a reconstruction must know of each row besides h; nothing, but for counts."""
         return None
@@ -110,10 +100,6 @@ class GaussianRBM(RestrictedBoltzmannMachine):
         """Draw from N(b + Wh, I)."""
         mean = self.visible_input(h)
         return mean + torch.randn(mean.shape, generator=random, dtype=mean.dtype, device=mean.device)
-
-    def visible_energy(self, v: Tensor) -> Tensor:
-        """Return ½‖v − b‖²."""
-        return 0.5 * (v - self.visible_bias).square().sum(1)
 
 
 class BernoulliRBM(RestrictedBoltzmannMachine):
@@ -144,58 +130,9 @@ class BernoulliRBM(RestrictedBoltzmannMachine):
 
     def columns(self, group: str) -> slice:
         """Return where a group stands in a row."""
-        if group not in self.groups:
-            raise ConfigError(f"the visible group '{group}' is unknown; this machine has {', '.join(self.groups)}.")
         names = list(self.groups)
         start = sum(self.groups[name] for name in names[: names.index(group)])
         return slice(start, start + self.groups[group])
-
-    def join(self, parts: Mapping[str, Tensor]) -> Tensor:
-        """Put the groups side by side in this machine's order."""
-        return torch.cat([parts[name] for name in self.groups], dim=1)
-
-    def split(self, v: Tensor) -> dict[str, Tensor]:
-        """Return the groups of joined rows as views."""
-        return {name: v[:, self.columns(name)] for name in self.groups}
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What a joint machine makes of some of its visible groups.
-
-    Attributes:
-        visible: every group: those given as they were, the others generated.
-        joint: the hidden probabilities, given all of them.
-    """
-
-    visible: dict[str, Tensor]
-    joint: Tensor
-
-
-@torch.no_grad()
-def complete(rbm: BernoulliRBM, known: Mapping[str, Tensor], iterations: int = 10) -> Completion:
-    """Infer the missing groups of a joint machine, the top of a multimodal DBN (Srivastava and Salakhutdinov 2012).
-
-    The missing groups start at zero; then, `iterations` times, h ← σ(Σ_m v_m W_m + c) and each missing
-    v_m ← σ(W_m h + b_m). A last upward pass gives the joint embedding. With nothing missing that pass is all there is.
-
-    Args:
-        rbm: a trained machine with named groups.
-        known: rows of at least one group.
-        iterations: number of mean-field rounds; 10 in the published configurations.
-    """
-    unknown = [name for name in known if name not in rbm.groups]
-    if not known or unknown:
-        raise ConfigError(f"the groups given are {list(known)}; give one or more of {', '.join(rbm.groups)}.")
-    rows = next(iter(known.values()))
-    visible = {name: known.get(name, rows.new_zeros(len(rows), size)) for name, size in rbm.groups.items()}
-    state = rbm.join(visible)
-    missing = [rbm.columns(name) for name in rbm.groups if name not in known]
-    for _ in range(iterations if missing else 0):
-        guess = rbm.visible_mean(rbm.hidden_probability(state))
-        for columns in missing:
-            state[:, columns] = guess[:, columns]
-    return Completion(rbm.split(state), rbm.hidden_probability(state))
 
 
 class ReplicatedSoftmax(RestrictedBoltzmannMachine):
@@ -262,10 +199,6 @@ class ReplicatedSoftmax(RestrictedBoltzmannMachine):
     def sample_visible(self, h: Tensor, random: torch.Generator, size: Tensor | None = None) -> Tensor:
         """Draw N words for every row from p(word | h) and count them."""
         return multinomial_counts(self.word_probability(h), self._length(h, size), random)
-
-    def visible_energy(self, v: Tensor) -> Tensor:
-        """Return −bᵀv; the log multinomial coefficient is left out, as usual for this model."""
-        return -(self.scaled(v) @ self.visible_bias)
 
     def reconstruction_error(self, observed: Tensor, fantasy: Tensor) -> Tensor:
         """Return the squared distance between word frequencies, averaged over documents."""

@@ -142,16 +142,8 @@ class MixedBatches:
             raise ConfigError("there are no labelled documents to train on; check the split and the labels.")
         if self.batch_size < 2:
             raise ConfigError(f"batch_size is {self.batch_size}; a batch needs at least two items.")
-        if self.balanced_by is not None and len(self.balanced_by) != self.labelled:
-            raise ConfigError(
-                f"there are {self.labelled} labelled documents but {len(self.balanced_by)} classes to balance them by; "
-                "give one for each."
-            )
-
         if self.labelled_share is not None and not 0 < self.labelled_share < 1:
             raise ConfigError(f"labelled_share is {self.labelled_share}; it must lie between 0 and 1.")
-        if self.paired and len(set(self.unlabelled.values())) > 1:
-            raise ConfigError("unlabelled pairs need equally many rows of every modality.")
 
     @property
     def sizes(self) -> tuple[int, int]:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from diptych._core.errors import ConfigError
 from diptych.nets.losses import Quadruplets, squared_distances
 
 Metric = Literal["euclidean", "cosine"]
@@ -24,9 +23,7 @@ def graph_distances(first: Tensor, second: Tensor, metric: Metric = "euclidean")
     """
     if metric == "euclidean":
         return squared_distances(first, second)
-    if metric == "cosine":
-        return 1.0 - functional.normalize(first, dim=1) @ functional.normalize(second, dim=1).t()
-    raise ConfigError(f"the metric of the neighbour graph is '{metric}'; choose one of euclidean, cosine.")
+    return 1.0 - functional.normalize(first, dim=1) @ functional.normalize(second, dim=1).t()
 
 
 def ranks(values: Tensor, dim: int) -> Tensor:
@@ -49,8 +46,6 @@ def neighbour_graph(distances: Tensor, neighbours: int, eligible: Tensor | None 
         eligible: pairs that may be neighbours; the k nearest of an item are then searched among them alone.
             None searches the whole batch.
     """
-    if neighbours < 0:
-        raise ConfigError(f"the number of neighbours is {neighbours}; it must be zero or more.")
     if eligible is None:
         eligible = torch.ones_like(distances, dtype=torch.bool)
     distances = distances.masked_fill(~eligible, torch.inf)
@@ -198,8 +193,6 @@ def balanced_pairs(
             neighbours, or the farthest third of those.
         known_pairs: pairs with unlabelled items that are known to belong together; similar beside the neighbours.
     """
-    if unlabelled_negatives not in ("all", "far_third"):
-        raise ConfigError(f"unlabelled_negatives is '{unlabelled_negatives}'; choose one of all, far_third.")
     labelled = _labelled_group(neighbours, len(labels))
     unlabelled = unlabelled_group(neighbours, len(labels), unlabelled_pairs)
     linked = neighbours if known_pairs is None else neighbours | known_pairs
@@ -223,11 +216,9 @@ def unlabelled_group(like: Tensor, labelled: int, unlabelled_pairs: UnlabelledPa
     """
     if unlabelled_pairs == "any":
         return ~_labelled_group(like, labelled)
-    if unlabelled_pairs == "both":
-        mask = torch.zeros_like(like, dtype=torch.bool)
-        mask[labelled:, labelled:] = True
-        return mask
-    raise ConfigError(f"unlabelled_pairs is '{unlabelled_pairs}'; choose one of any, both.")
+    mask = torch.zeros_like(like, dtype=torch.bool)
+    mask[labelled:, labelled:] = True
+    return mask
 
 
 def pick_one_per_row(mask: Tensor, random: torch.Generator) -> Tensor:

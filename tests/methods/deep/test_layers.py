@@ -20,7 +20,7 @@ from diptych.methods.deep.layers import (
     prepare_blocks,
     run_chain,
 )
-from diptych.nets import BernoulliRBM, GaussianRBM, ReplicatedSoftmax, complete
+from diptych.nets import BernoulliRBM, GaussianRBM, ReplicatedSoftmax
 
 
 def random() -> torch.Generator:
@@ -78,15 +78,19 @@ def joint_machine() -> tuple[BernoulliRBM, JointMachine]:
 
 
 @pytest.mark.parametrize("known", [("image",), ("text",), ("image", "text")])
-def test_a_frozen_joint_machine_completes_as_the_torch_one(known):
+def test_a_frozen_joint_machine_completes_as_a_loop_over_the_torch_one(known):
     rbm, machine = joint_machine()
     sizes = {"image": 5, "text": 4}
     rows = {name: np.random.default_rng(4).random((7, sizes[name])).astype(np.float32) for name in known}
-    expected = complete(rbm, {name: torch.from_numpy(values) for name, values in rows.items()}, 10)
+    parts = {name: torch.from_numpy(rows.get(name, np.zeros((7, size), np.float32))) for name, size in sizes.items()}
+    for _ in range(10):
+        guess = rbm.visible_mean(rbm.hidden_probability(torch.cat(list(parts.values()), dim=1)))
+        parts |= {name: guess[:, rbm.columns(name)] for name in sizes if name not in known}
+    expected = rbm.hidden_probability(torch.cat(list(parts.values()), dim=1))
     visible, joint = machine.complete(rows)
-    np.testing.assert_allclose(joint, expected.joint.numpy(), atol=1e-5)
+    np.testing.assert_allclose(joint, expected.detach().numpy(), atol=1e-5)
     for name in sizes:
-        np.testing.assert_allclose(visible[name], expected.visible[name].numpy(), atol=1e-5)
+        np.testing.assert_allclose(visible[name], parts[name].detach().numpy(), atol=1e-5)
 
 
 def test_a_chain_survives_packing():
