@@ -112,10 +112,6 @@ class CorrAE(DeepMethod):
     Args:
         variant: what each embedding rebuilds.
         alpha: weight of the correspondence; None chooses it on validation.
-        profile: see `DeepMethod`.
-        seed: see `DeepMethod`.
-        device: see `DeepMethod`.
-        cache: see `DeepMethod`.
     """
 
     citation: ClassVar[str] = "F. Feng, X. Wang, R. Li. Cross-modal Retrieval with Correspondence Autoencoder. MM 2014."

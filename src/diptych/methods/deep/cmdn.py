@@ -40,10 +40,10 @@ def train_supervised(context: StageContext, modality: str, embedded: EmbeddedMod
         f"{modality} supervised net",
         ClassificationObjective(net, context.tensor(rows), context.tensor(labels)),
         context.settings("supervised"),
-        inputs={"rows": rows, "labels": labels[:, None], **scorer.inputs},
+        inputs={"rows": rows, "labels": labels[:, None], **(scorer.inputs if scorer else {})},
         options={"dropout": context.profile.supervised_dropout},
         upstream=(embedded.key,),
-        validate=scorer if scorer else None,
+        validate=scorer,
     )
     layers = tuple(frozen_layer(layer, "relu") for layer in net.body.layers)
     return EmbeddedModality((*embedded.chain, scaling, *layers), trained.key, width)
@@ -57,9 +57,6 @@ class _AccuracyScorer:
         self.inputs = {"validation rows": rows, "validation labels": labels[:, None]}
         self._rows, self._labels = torch.from_numpy(rows), torch.from_numpy(labels)
 
-    def __bool__(self) -> bool:
-        return len(self._labels) > 0
-
     def __call__(self) -> float:
         device = next(self.net.parameters()).device
         scores = self.net(self._rows.to(device)).cpu()
@@ -70,15 +67,13 @@ class _AccuracyScorer:
 
 def _accuracy_scorer(
     context: StageContext, modality: str, embedded: EmbeddedModality, scaling: Scaling, net: FeedForward
-) -> _AccuracyScorer:
-    nothing = np.zeros((0, embedded.width), dtype=np.float32), np.zeros(0, dtype=np.int64)
+) -> _AccuracyScorer | None:
     if context.data.validation is None:
-        return _AccuracyScorer(net, *nothing)
+        return None
     part = context.data.validation.having(modality).labelled()
     if not len(part):
-        return _AccuracyScorer(net, *nothing)
-    rows = run_chain((*embedded.chain, scaling), part.features(modality))
-    return _AccuracyScorer(net, rows, part.labels.codes)
+        return None
+    return _AccuracyScorer(net, run_chain((*embedded.chain, scaling), part.features(modality)), part.labels.codes)
 
 
 _SEED_STRIDE = 1_000_003
@@ -186,10 +181,6 @@ class CMDN(DeepMethod):
 
     Args:
         depth: how many bimodal autoencoders; None chooses on validation.
-        profile: see `DeepMethod`.
-        seed: see `DeepMethod`.
-        device: see `DeepMethod`.
-        cache: see `DeepMethod`.
     """
 
     uses_labels: ClassVar[bool] = True

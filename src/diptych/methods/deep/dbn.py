@@ -232,10 +232,6 @@ class MultimodalDBN(DeepMethod):
 
     Args:
         representation: "generated" or "joint".
-        profile: see `DeepMethod`.
-        seed: see `DeepMethod`.
-        device: see `DeepMethod`.
-        cache: see `DeepMethod`.
     """
 
     citation: ClassVar[str] = (

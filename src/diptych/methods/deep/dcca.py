@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from diptych._core.arrays import Booleans, Singles
+from diptych._core.arrays import Booleans, Features, Singles
 from diptych._core.errors import ConfigError
 from diptych.features import fit_scaling
-from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen_layer, labels_key
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen_layer, validation_inputs
 from diptych.methods.deep.layers import Chain, DenseLayer, run_chain
 from diptych.methods.linear.algebra import spectrum
 from diptych.methods.linear.cca import correlations_of
@@ -42,10 +42,6 @@ class DCCA(DeepMethod):
         components: outputs of each net.
         ridge: added to the diagonal of both covariances.
         batch_size: pairs in a batch; None for a batch large enough for its own covariances.
-        profile: see `DeepMethod`.
-        seed: see `DeepMethod`.
-        device: see `DeepMethod`.
-        cache: see `DeepMethod`.
     """
 
     citation: ClassVar[str] = (
@@ -93,12 +89,11 @@ class DCCA(DeepMethod):
         tensors = {name: context.tensor(values) for name, values in rows.items()}
         validation = Validation.of(context.data)
         scorer: Validate | None = None
-        validation_inputs: dict[str, Singles | str] = {}
+        scored: dict[str, Features | str] = {}
         if validation is not None:
             held = {name: run_chain(chain, validation.rows[name]) for name, chain in scalings.items()}
             scorer = _scorer(net, rows, present, held, validation, self.ridge)
-            validation_inputs = {f"validation {name}": values for name, values in held.items()}
-            validation_inputs["validation labels"] = labels_key(validation)
+            scored = validation_inputs(validation, held)
         settings = context.settings("deep-cca")
         if self.batch_size is not None:
             settings = replace(settings, batch_size=self.batch_size)
@@ -109,7 +104,7 @@ class DCCA(DeepMethod):
             "deep CCA",
             DeepCCAObjective(net, tensors, regularisation=self.ridge, rows_of=rows_of),
             settings,
-            inputs={**rows, **missing, **validation_inputs},
+            inputs={**rows, **missing, **scored},
             options={"ridge": self.ridge},
             validate=scorer,
         )

@@ -26,6 +26,7 @@ from diptych.training import (
     History,
     LoopSettings,
     Objective,
+    Schedule,
     StageCache,
     TrainedStage,
     default_cache_root,
@@ -78,8 +79,27 @@ class StageContext:
 
     def settings(self, stage: str) -> LoopSettings:
         """The profile's settings of a kind of stage."""
-        board = os.environ.get("DIPTYCH_TENSORBOARD", "") not in ("", "0")
-        return replace(self.profile.settings(stage, self.seed), device=self.device, tensorboard=board)
+        settings = self.profile.settings(stage, self.seed)
+        return replace(settings, device=self.device, tensorboard=_wants_tensorboard())
+
+    def network_settings(
+        self, steps: int, batch_size: int, rate: Schedule, weight_decay: float, validate_every: int
+    ) -> LoopSettings:
+        """Settings of a network that is trained end to end by AdamW, whatever the profile."""
+        return LoopSettings(
+            steps=steps,
+            batch_size=batch_size,
+            optimizer="adamw",
+            rate=rate,
+            weight_decay=weight_decay,
+            decay_biases=True,
+            validate_every=validate_every,
+            log_every=max(1, steps // 20),
+            checkpoint_every=max(1, steps // 2),
+            seed=self.seed,
+            device=self.device,
+            tensorboard=_wants_tensorboard(),
+        )
 
     def train(
         self,
@@ -130,6 +150,10 @@ class StageContext:
         return trained
 
 
+def _wants_tensorboard() -> bool:
+    return os.environ.get("DIPTYCH_TENSORBOARD", "") not in ("", "0")
+
+
 def frozen(tensor: torch.Tensor) -> Singles:
     """A trained tensor as a NumPy array of its own."""
     return np.array(tensor.detach().cpu().numpy(), dtype=np.float32)
@@ -157,8 +181,7 @@ class ValidationScorer:
     ) -> None:
         self.validation = validation
         self.embed = embed
-        self.inputs: dict[str, np.ndarray | str] = {f"validation {name}": value for name, value in rows.items()}
-        self.inputs["validation labels"] = labels_key(validation)
+        self.inputs = validation_inputs(validation, rows)
         self._rows = {name: context.tensor(value) for name, value in rows.items()}
 
     def __call__(self) -> float:
@@ -178,10 +201,11 @@ def validation_scorer(
     return ValidationScorer(context, validation, rows, embed)
 
 
-def labels_key(validation: Validation) -> str:
-    """A hash of what a score depends on beside the rows: the labels, and how many results count."""
+def validation_inputs(validation: Validation, rows: Mapping[str, Features]) -> dict[str, Features | str]:
+    """What a validation score depends on, for a stage's key: rows, labels, and how many results count."""
     labels = [[*part.matrix.indices.tolist(), *part.matrix.indptr.tolist()] for part in validation.labels.values()]
-    return hash_records([validation.k, labels])
+    key = hash_records([validation.k, labels])
+    return {**{f"validation {name}": values for name, values in rows.items()}, "validation labels": key}
 
 
 def monitoring(history: History) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import torch
 
 from diptych._core.arrays import Integers, Singles
 from diptych.methods.deep.dbn import EmbeddedModality, train_dbn
-from diptych.methods.deep.deep_method import StageContext, frozen, labels_key
+from diptych.methods.deep.deep_method import StageContext, frozen, validation_inputs
 from diptych.methods.deep.layers import Chain, Columns, CountLayer, DenseLayer
 from diptych.methods.deep.profile import Sizes
 from diptych.methods.deep.tower_inputs import ModalityInputs
@@ -21,7 +21,7 @@ from diptych.nets.cdmlmr import BRANCH_GAIN, SHARED_GAIN, CdmlmrNetwork, CdmlmrO
 from diptych.nets.cdmlmr_objective import CdmlmrObjective
 from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import MixedBatches
-from diptych.training import Cosine, History, LoopSettings
+from diptych.training import Cosine, History
 
 RATE = 3e-3
 WARM_UP = 20
@@ -98,10 +98,12 @@ def train_network(
         labelled_share=_labelled_share(source),
         paired=source.paired,
     )
+    schedule, every = Cosine(rate, sizes.steps, WARM_UP), max(1, sizes.steps // VALIDATIONS)
+    settings = context.network_settings(sizes.steps, sizes.batch_size, schedule, sizes.weight_decay, every)
     trained = context.train(
         "network",
         objective,
-        _settings(context, sizes, rate),
+        replace(settings, rate_multipliers={f"towers.{name}.dbn": DBN_RATE for name in names}),
         inputs={
             **{f"labelled {name}": source.of(name)[0] for name in names},
             **{f"scaled {name}": inputs[name].features(source.of(name)[0]) for name in names},
@@ -132,8 +134,7 @@ class _Scorer:
     ) -> None:
         self.net = net
         self.validation = validation
-        self.inputs: dict[str, Any] = {f"validation {name}": rows for name, rows in validation.rows.items()}
-        self.inputs["validation labels"] = labels_key(validation)
+        self.inputs = validation_inputs(validation, validation.rows)
         self._rows = {}
         for name, rows in validation.rows.items():
             features = context.tensor(inputs[name].features(rows))
@@ -164,24 +165,6 @@ def _dbn_context(context: StageContext, sizes: Sizes) -> StageContext:
         width_per_column=None,
     )
     return replace(context, profile=profile)
-
-
-def _settings(context: StageContext, sizes: Sizes, rate: float) -> LoopSettings:
-    return LoopSettings(
-        steps=sizes.steps,
-        batch_size=sizes.batch_size,
-        optimizer="adamw",
-        rate=Cosine(rate, sizes.steps, WARM_UP),
-        weight_decay=sizes.weight_decay,
-        decay_biases=True,
-        rate_multipliers={f"towers.{name}.dbn": DBN_RATE for name in context.data.modalities},
-        validate_every=max(1, sizes.steps // VALIDATIONS),
-        log_every=max(1, sizes.steps // 20),
-        checkpoint_every=max(1, sizes.steps // 2),
-        seed=context.seed,
-        device=context.device,
-        tensorboard=context.settings("metric").tensorboard,
-    )
 
 
 def _missing(source: Documents, names: Sequence[str]) -> dict[str, Integers]:

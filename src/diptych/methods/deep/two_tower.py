@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-import torch
 
 from diptych._core.arrays import Features, Singles
 from diptych._core.errors import ConfigError
@@ -13,7 +12,7 @@ from diptych.data import Protocol, TrainingData
 from diptych.data.modality import BlockKind
 from diptych.features.scaling import fit_scaling
 from diptych.methods.deep.dbn import CLIP
-from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen, labels_key, monitoring
+from diptych.methods.deep.deep_method import DeepMethod, StageContext, frozen, monitoring, validation_inputs
 from diptych.methods.deep.layers import Chain, Clip, DenseLayer, prepare_blocks, run_chain
 from diptych.methods.deep.tower_inputs import COUNT_CLIP
 from diptych.methods.deep.towers import TwoTowerEmbedder, represented
@@ -23,6 +22,7 @@ from diptych.nets.dense import MemberLinear
 from diptych.nets.rows import MixedBatches
 from diptych.nets.two_tower import TwoTowerNet, TwoTowerObjective, TwoTowerOptions
 from diptych.training import Cosine, LoopSettings
+from diptych.training.loop import Validate
 
 Representation = Literal["embedding", "posteriors", "both"]
 REPRESENTATIONS: tuple[Representation, ...] = ("both", "embedding", "posteriors")
@@ -80,9 +80,6 @@ class TwoTower(DeepMethod):
         representation: "embedding", "posteriors" or "both"; None to choose on validation.
         epochs: number of epochs; None for 30, or more if that would be fewer than 150 steps.
         profile: "standard", or "fast" for tests; "paper" is the same as "standard".
-        seed: see `DeepMethod`.
-        device: see `DeepMethod`.
-        cache: see `DeepMethod`.
     """
 
     uses_labels: ClassVar[bool] = True
@@ -165,20 +162,21 @@ class TwoTower(DeepMethod):
         batches = _batches(len(source.targets), pool, sizes, context.seed)
         validation = Validation.of(context.data)
         held: dict[str, Singles] = {}
-        validation_inputs: dict[str, Singles | str] = {}
+        scored: dict[str, Features | str] = {}
+        scorer: Validate | None = None
         if validation is not None:
             held = {name: run_chain(chain, validation.rows[name]) for name, chain in scalings.items()}
-            validation_inputs = {f"validation {name}": values for name, values in held.items()}
-            validation_inputs["validation labels"] = labels_key(validation)
+            scored = validation_inputs(validation, held)
+            scorer = _scorer(context, net, validation, held, self._choices())
         settings = _settings(context, sizes, batches)
         trained = context.train(
             "two towers",
             objective,
             settings,
-            inputs={**rows, "targets": source.targets, **validation_inputs},
+            inputs={**rows, "targets": source.targets, **scored},
             options={**asdict(self._options()), **asdict(sizes), "choices": self._choices()},
             batches=batches,
-            validate=None if validation is None else _Scorer(context, net, validation, held, self._choices()),
+            validate=scorer,
         )
         embedders = {name: frozen_embedder(net, name) for name in names}
         representation, search = _chosen(embedders, validation, held, self._choices())
@@ -209,29 +207,24 @@ def _frozen_layer(layer: MemberLinear, member: int, activation: str) -> DenseLay
     return DenseLayer(frozen(layer.weight_of(member)), frozen(layer.bias[member]), activation)
 
 
-class _Scorer:
+def _scorer(
+    context: StageContext,
+    net: TwoTowerNet,
+    validation: Validation,
+    rows: Mapping[str, Singles],
+    choices: Sequence[Representation],
+) -> Validate:
     """The mean MAP of both directions on validation, of the representation that does best now."""
+    tensors = {name: context.tensor(values) for name, values in rows.items()}
 
-    def __init__(
-        self,
-        context: StageContext,
-        net: TwoTowerNet,
-        validation: Validation,
-        rows: Mapping[str, Singles],
-        choices: Sequence[Representation],
-    ) -> None:
-        self.net = net
-        self.validation = validation
-        self.choices = choices
-        self._rows = {name: context.tensor(values) for name, values in rows.items()}
+    def score() -> float:
+        parts = {}
+        for name, encoded in ((name, net.encode(name, values)) for name, values in tensors.items()):
+            probabilities = encoded["classes"].softmax(-1).mean(0)
+            parts[name] = list(encoded["embedding"].cpu().numpy()), probabilities.cpu().numpy()
+        return max(_score(validation, parts, choice) for choice in choices)
 
-    def __call__(self) -> float:
-        parts = {name: self._parts(name, rows) for name, rows in self._rows.items()}
-        return max(_score(self.validation, parts, choice) for choice in self.choices)
-
-    def _parts(self, name: str, rows: torch.Tensor) -> tuple[list[Singles], Singles]:
-        encoded = self.net.encode(name, rows)
-        return list(encoded["embedding"].cpu().numpy()), encoded["classes"].softmax(-1).mean(0).cpu().numpy()
+    return score
 
 
 def _score(validation: Validation, parts: Mapping[str, tuple[list[Singles], Singles]], choice: str) -> float:
@@ -276,17 +269,5 @@ def _batches(labelled: int, pool: Mapping[str, int], sizes: TowerSizes, seed: in
 def _settings(context: StageContext, sizes: TowerSizes, batches: MixedBatches) -> LoopSettings:
     pairs = batches.labelled + max(batches.unlabelled.values(), default=0)
     steps = max(sizes.epochs * max(1, pairs // sizes.batch_size), sizes.least_steps)
-    return LoopSettings(
-        steps=steps,
-        batch_size=sizes.batch_size,
-        optimizer="adamw",
-        rate=Cosine(RATE, steps),
-        weight_decay=WEIGHT_DECAY,
-        decay_biases=True,
-        validate_every=-(-steps // VALIDATIONS),
-        log_every=max(1, steps // 20),
-        checkpoint_every=max(1, steps // 2),
-        seed=context.seed,
-        device=context.device,
-        tensorboard=context.settings("metric").tensorboard,
-    )
+    every = -(-steps // VALIDATIONS)
+    return context.network_settings(steps, sizes.batch_size, Cosine(RATE, steps), WEIGHT_DECAY, every)
