@@ -71,7 +71,7 @@ class PlainDisplay(Callbacks):
         if because is not None:
             self._say(f"{escape(run.name)}: fitting again, {escape(because)}")
 
-    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
         """Print how far a long run is, and how long it will still take."""
         text = self._describe(run, stage, done, total, figures)
         if time.monotonic() - self._last > _QUIET_SECONDS:
@@ -153,7 +153,7 @@ class LiveDisplay(PlainDisplay):
         super().started(run, because)
         self._progress.reset(self._current, total=None, description=f"{escape(run.name)}: fitting", visible=True)
 
-    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
         """Show how far the run is."""
         text = self._describe(run, stage, done, total, figures)
         self._progress.update(self._current, description=text, completed=done, total=total)

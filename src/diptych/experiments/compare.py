@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Callbacks:
     def started(self, run: Run, because: str | None) -> None:
         """A run is being fitted; `because` says why a stored one does not serve, if there is one."""
 
-    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
+    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
         """A run has come this far."""
 
     def finished(self, run: Run, average_map: float, seconds: float) -> None:
@@ -53,34 +54,6 @@ class Callbacks:
         """A run failed; the others go on."""
 
 
-class PartCallbacks(Callbacks):
-    """Pass on what happens in one part of a larger experiment, whose plan was announced as a whole."""
-
-    def __init__(self, inner: Callbacks, part: str) -> None:
-        self._inner = inner
-        self._part = part
-
-    def started(self, run: Run, because: str | None) -> None:
-        """Pass it on."""
-        self._inner.started(run.in_part(self._part), because)
-
-    def stage(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> None:
-        """Pass it on."""
-        self._inner.stage(run.in_part(self._part), stage, done, total, figures)
-
-    def finished(self, run: Run, average_map: float, seconds: float) -> None:
-        """Pass it on."""
-        self._inner.finished(run.in_part(self._part), average_map, seconds)
-
-    def kept(self, run: Run, average_map: float) -> None:
-        """Pass it on."""
-        self._inner.kept(run.in_part(self._part), average_map)
-
-    def failed(self, run: Run, reason: str) -> None:
-        """Pass it on."""
-        self._inner.failed(run.in_part(self._part), reason)
-
-
 @dataclass(frozen=True)
 class _Bench:
     """What every run of one experiment needs."""
@@ -90,6 +63,7 @@ class _Bench:
     store: RunStore
     callbacks: Callbacks
     fresh: bool
+    part: str | None
 
     @property
     def modalities(self) -> tuple[str, ...]:
@@ -98,7 +72,13 @@ class _Bench:
 
 
 def compare_methods(
-    dataset: Dataset, recipe: Recipe, out: str | Path, *, fresh: bool = False, callbacks: Callbacks | None = None
+    dataset: Dataset,
+    recipe: Recipe,
+    out: str | Path,
+    *,
+    fresh: bool = False,
+    callbacks: Callbacks | None = None,
+    part: str | None = None,
 ) -> dict[str, Any]:
     """Run a recipe on a dataset and keep every finished run, `results.json`, `results.md` and `report.html`.
 
@@ -112,6 +92,7 @@ def compare_methods(
         out: the report's folder; runs that are already there with the same inputs are kept.
         fresh: fit everything again.
         callbacks: called as the comparison proceeds.
+        part: what the larger experiment that this is a part of calls it; that has announced its plan itself.
 
     Returns:
         The content of `results.json`.
@@ -123,11 +104,12 @@ def compare_methods(
     folder, runs = Path(out), plan(recipe)
     tally = Tally(dataset, recipe, runs, left_out)
     with locked(folder):
-        bench = _Bench(dataset, recipe, RunStore(folder / "runs"), callbacks or Callbacks(), fresh)
+        bench = _Bench(dataset, recipe, RunStore(folder / "runs"), callbacks or Callbacks(), fresh, part)
         bench.store.sweep()
-        bench.callbacks.planned(runs)
-        for name, reason in left_out.items():
-            bench.callbacks.left_out(name, reason)
+        if part is None:
+            bench.callbacks.planned(runs)
+            for name, reason in left_out.items():
+                bench.callbacks.left_out(name, reason)
         for run in runs:
             outcome = _run(bench, run)
             if isinstance(outcome, FinishedRun):
@@ -143,34 +125,27 @@ def compare_methods(
 
 def _run(bench: _Bench, run: Run) -> FinishedRun | str:
     """Take a run from the store or do it; a failure comes back as its reason."""
+    callbacks, shown = bench.callbacks, run.in_part(bench.part or "")
     try:
         if run.problem is not None:
             raise ConfigError(run.problem)
         inputs = inputs_of(run, bench.dataset, bench.recipe.split, bench.modalities)
         stored = None if bench.fresh else bench.store.look_up(run, inputs)
         if isinstance(stored, FinishedRun):
-            bench.callbacks.kept(run, stored.scores.average_map)
+            callbacks.kept(shown, stored.scores.average_map)
             return stored
-        bench.callbacks.started(run, stored)
-        return _fit_and_score(bench, run, inputs)
+        callbacks.started(shown, stored)
+        started, report = time.perf_counter(), partial(callbacks.stage, shown)
+        method = run.create().fit(bench.dataset, run.protocol, modalities=bench.modalities, progress=report)
+        report("scoring", 0, 1)
+        scores = evaluate_model(method, bench.dataset, bench.recipe.split)
+        finished = bench.store.write(run, inputs, method, scores)
+        callbacks.finished(shown, scores.average_map, time.perf_counter() - started)
+        return finished
     except Exception as error:  # whatever one method does, the others are to finish
         reason = str(error) if isinstance(error, DiptychError) else f"{type(error).__name__}: {error}"
-        bench.callbacks.failed(run, reason)
+        callbacks.failed(shown, reason)
         return reason
-
-
-def _fit_and_score(bench: _Bench, run: Run, inputs: Mapping[str, Any]) -> FinishedRun:
-    started = time.perf_counter()
-
-    def report(stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
-        bench.callbacks.stage(run, stage, done, total, figures)
-
-    method = run.create().fit(bench.dataset, run.protocol, modalities=bench.modalities, progress=report)
-    report("scoring", 0, 1)
-    scores = evaluate_model(method, bench.dataset, bench.recipe.split)
-    finished = bench.store.write(run, inputs, method, scores)
-    bench.callbacks.finished(run, scores.average_map, time.perf_counter() - started)
-    return finished
 
 
 @contextmanager
@@ -191,9 +166,6 @@ def fit_one(dataset: Dataset, recipe: Recipe, callbacks: Callbacks | None = None
     run, seen = plan(recipe)[0], callbacks or Callbacks()
     if run.problem is not None:
         raise ConfigError(run.problem)
-
-    def report(stage: str, done: int, total: int, figures: Mapping[str, float] | None = None) -> None:
-        seen.stage(run, stage, done, total, figures)
-
     seen.started(run, None)
-    return run.create().fit(dataset, run.protocol, modalities=recipe.modalities, progress=report)
+    progress = partial(seen.stage, run)
+    return run.create().fit(dataset, run.protocol, modalities=recipe.modalities, progress=progress)

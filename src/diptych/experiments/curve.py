@@ -9,7 +9,7 @@ from diptych._core.files import write_json, write_text
 from diptych._core.rendering import drawing_style
 from diptych.data import Dataset
 from diptych.evaluation import seed_spread
-from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods, locked
+from diptych.experiments.compare import Callbacks, compare_methods, locked
 from diptych.experiments.curve_results import (
     PROPAGATED,
     LabelCount,
@@ -158,14 +158,10 @@ def label_curve(
             told.left_out(name, reason)
         for step in steps:
             place = folder / step.folder
-            done = compare_methods(dataset, step.recipe, place, fresh=fresh, callbacks=PartCallbacks(told, step.words))
+            done = compare_methods(dataset, step.recipe, place, fresh=fresh, callbacks=told, part=step.words)
             tally.finish(step, done, place)
             results = tally.results()
-            _write(folder, results)
+            write_json(folder / "curve.json", results)
+            write_text(folder / "curve.md", render_curve_markdown(results))
+            write_plots(folder, results)
     return results
-
-
-def _write(folder: Path, results: Mapping[str, Any]) -> None:
-    write_json(folder / "curve.json", results)
-    write_text(folder / "curve.md", render_curve_markdown(results))
-    write_plots(folder, results)

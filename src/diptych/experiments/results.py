@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -175,8 +176,12 @@ _PACKAGES = ("diptych", "numpy", "scipy", "scikit-learn", "pyarrow", "torch")
 
 def describe_environment() -> dict[str, Any]:
     """Versions of Python and of the packages that compute, and the machine's kind, without any name of it."""
+    found = {}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
     return {
-        "versions": {"python": platform.python_version()} | _versions(),
+        "versions": {"python": platform.python_version()} | found,
         "machine": {
             "system": platform.system(),
             "architecture": platform.machine(),
@@ -184,16 +189,6 @@ def describe_environment() -> dict[str, Any]:
             "cores": os.cpu_count(),
         },
     }
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _processor() -> str:

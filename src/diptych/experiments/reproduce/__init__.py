@@ -9,7 +9,7 @@ from typing import Any
 from diptych._core.errors import ConfigError, DiptychError
 from diptych._core.files import write_json, write_text
 from diptych.data import Dataset, Protocol
-from diptych.experiments.compare import Callbacks, PartCallbacks, compare_methods
+from diptych.experiments.compare import Callbacks, compare_methods
 from diptych.experiments.recipe import Recipe, Run, plan, with_params
 from diptych.experiments.reproduce.findings import (
     APPENDIX,
@@ -211,15 +211,11 @@ def _run_part(
     callbacks: Callbacks,
 ) -> dict[str, Any]:
     """Everything about one description of the items."""
-    results = {
-        protocol: _without_paths(
-            compare_methods(
-                dataset, recipe, folder / protocol, callbacks=PartCallbacks(callbacks, _words(part, protocol))
-            ),
-            places,
-        )
-        for protocol, recipe in plan.recipes.items()
-    }
+    results = {}
+    for protocol, recipe in plan.recipes.items():
+        found = compare_methods(dataset, recipe, folder / protocol, callbacks=callbacks, part=_words(part, protocol))
+        failures = {name: without_paths(reason, places) for name, reason in found["failures"].items()}
+        results[protocol] = found | {"failures": failures}
     return assemble(
         Findings(
             study=study,
@@ -270,11 +266,6 @@ def _describe_source(dataset: Dataset) -> str:
         if value:
             parts.append(f"{key}: {value}")
     return "; ".join(parts)
-
-
-def _without_paths(results: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
-    failures = {name: without_paths(reason, places) for name, reason in results["failures"].items()}
-    return dict(results) | {"failures": failures}
 
 
 def _words(part: Part | None, protocol: str) -> str:
