@@ -39,13 +39,10 @@ def test_ranks_are_those_of_the_loop(captions, reverse):
     assert scores.ranks.tolist() == known.tolist()
     assert scores.query_rows.tolist() == [i for i, rank in enumerate(expected) if rank is not None]
     assert scores.queries_without_partner == (4 if reverse else 2)
-    result = scores.to_json()
-    for k in (1, 5, 10):
-        assert result[f"recall@{k}"] == scores.recall(k) == np.mean(known <= k)
-        assert result[f"recall@{k}_ci95"][0] <= result[f"recall@{k}"] <= result[f"recall@{k}_ci95"][1]
-    assert result["median_rank"] == np.median(known)
-    assert result["mean_reciprocal_rank"] == pytest.approx(np.mean(1 / known))
-    assert (result["queries"], result["gallery"]) == (len(known), len(problem[1]))
+    assert [scores.recall(k) for k in (1, 5, 10)] == [np.mean(known <= k) for k in (1, 5, 10)]
+    assert scores.median_rank == np.median(known)
+    assert scores.mean_reciprocal_rank == pytest.approx(np.mean(1 / known))
+    assert scores.gallery_size == len(problem[1])
 
 
 def test_perfect_and_worst():

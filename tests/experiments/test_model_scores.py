@@ -6,7 +6,7 @@ import pytest
 import synthetic
 from diptych._core.errors import DataError
 from diptych.experiments import evaluate_model
-from diptych.experiments.relevance import chance_levels, judge
+from diptych.experiments.relevance import chance_levels, relevance_judgements
 from diptych.experiments.score_blocks import average_block, item_scores, merge_seeds
 from diptych.methods import registry
 from experiments.naive import label_sets, naive_map
@@ -82,7 +82,7 @@ def test_without_labels_documents_decide_and_a_note_says_so(tmp_path):
 
 def test_chance_is_what_the_evaluation_says_it_is(gaps_dataset):
     scores = evaluate_model(fitted(gaps_dataset), gaps_dataset)
-    levels = chance_levels(judge(gaps_dataset, "test", ("image", "text")))
+    levels = chance_levels(relevance_judgements(gaps_dataset, "test", ("image", "text")))
     for name, each in scores.directions.items():
         expected = {measure: each.chance[measure] for measure in ("map", "map@50")}
         expected["mrr"] = scores.instance[name].chance["mean_reciprocal_rank"]

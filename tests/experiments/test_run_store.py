@@ -38,7 +38,7 @@ def test_scores_come_back_exactly(tmp_path, stored):
         assert found.directions[name].query_ids == each.query_ids
         assert found.directions[name].to_json() == each.to_json()
         assert found.normalised[name].to_json() == scores.normalised[name].to_json()
-        assert found.instance[name].to_json() == scores.instance[name].to_json()
+        assert found.instance[name].ranks.tolist() == scores.instance[name].ranks.tolist()
     assert found.per_class == scores.per_class
 
 

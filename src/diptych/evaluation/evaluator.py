@@ -1,7 +1,8 @@
 """Evaluate one direction of retrieval: queries of one modality against a gallery of another."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,10 @@ class DirectionScores:
         """Return the mean over queries of a measure."""
         return float(self.scores[measure].mean())
 
-    def to_json(self, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+    def to_json(self, *, resamples: int = RESAMPLES) -> dict[str, Any]:
         """Return means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
         columns = np.stack(list(self.scores.values()), axis=1)
-        intervals = percentiles(resampled_means(columns, seed=seed, resamples=resamples))
+        intervals = percentiles(resampled_means(columns, resamples=resamples))
         result: dict[str, Any] = {}
         for name, interval in zip(self.scores, intervals, strict=True):
             result |= {name: self.mean(name), f"{name}_ci95": list(interval)}
@@ -88,7 +89,7 @@ class DirectionScores:
 
 
 def average_directions(
-    first: DirectionScores, second: DirectionScores, *, seed: int = 0, resamples: int = RESAMPLES
+    first: DirectionScores, second: DirectionScores, *, resamples: int = RESAMPLES
 ) -> dict[str, Any]:
     """Return the plain mean of two directions for each MAP, its 95% interval and its chance level.
 
@@ -97,83 +98,14 @@ def average_directions(
     names = [name for name in first.scores if name.startswith("map") and name in second.scores]
     result: dict[str, Any] = {}
     for name in names:
-        interval = average_interval(
-            first.scores[name],
-            second.scores[name],
-            first.query_ids,
-            second.query_ids,
-            seed=seed,
-            resamples=resamples,
-        )
+        scores, ids = (first.scores[name], second.scores[name]), (first.query_ids, second.query_ids)
+        interval = average_interval(*scores, *ids, resamples=resamples)
         result |= {name: (first.mean(name) + second.mean(name)) / 2, f"{name}_ci95": list(interval)}
     return result | {"chance": {name: (first.chance[name] + second.chance[name]) / 2 for name in names}}
 
 
-@dataclass(frozen=True)
-class Measure:
-    """One number per query, by the name it has in a result, and what a random ranking would score.
-
-    Attributes:
-        name: such as "map", "map@50" or "recall@5".
-        score: from hit positions to one score per query.
-        chance: from the queries' numbers of relevant items and the gallery's size to expected scores.
-    """
-
-    name: str
-    score: Callable[[HitPositions], Floats]
-    chance: Callable[[Integers, int], Floats]
-
-
-def map_measure(k: int | None, denominator: Denominator) -> Measure:
-    """Average precision over the whole ranking, or over its first k."""
-    return Measure(
-        "map" if k is None else f"map@{k}",
-        lambda hits: average_precision_at(hits, k, denominator),
-        lambda relevant, size: expected_average_precision(relevant, size, k, denominator),
-    )
-
-
-def precision_measure(k: int) -> Measure:
-    """Precision among the first k."""
-    return Measure(
-        f"precision@{k}",
-        lambda hits: precision_at(hits, k),
-        lambda relevant, size: expected_precision(relevant, size, k),
-    )
-
-
-def recall_measure(k: int) -> Measure:
-    """Recall among the first k."""
-    return Measure(
-        f"recall@{k}",
-        lambda hits: recall_at(hits, k),
-        lambda relevant, size: expected_recall(relevant, size, k),
-    )
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """What one pass over all queries leaves: scores per query, relevant items per query, the mean curve."""
-
-    scores: dict[str, Floats]
-    relevant: Integers
-    curve: Floats
-
-
-def gather(
-    chunks: Iterable[tuple[slice, HitPositions]], measures: Iterable[Measure], queries: int, points: int
-) -> Gathered:
-    """Score every chunk and keep a few numbers per query."""
-    measured = tuple(measures)
-    scores = {measure.name: np.zeros(queries) for measure in measured}
-    relevant, curve = np.zeros(queries, dtype=np.int64), np.zeros(points)
-    for chunk, hits in chunks:
-        for measure in measured:
-            scores[measure.name][chunk] = measure.score(hits)
-        relevant[chunk] = hits.counts
-        curve += interpolated_precision(hits, points).sum(axis=0)
-    return Gathered(scores, relevant, curve / queries)
-
+Score = Callable[[HitPositions], Floats]
+Chance = Callable[[Integers, int], Floats]
 
 CUTS = (50,)
 RANKS = (1, 5, 10, 50)
@@ -213,33 +145,52 @@ def evaluate_direction(
     check_pair(queries, gallery, query_labels, gallery_labels)
     if query_ids is not None and len(query_ids) != len(queries):
         raise DataError(f"there are {len(queries)} queries but {len(query_ids)} query ids; give every query its id.")
-    asked, listed = _labelled("queries", query_labels), _labelled("gallery items", gallery_labels)
-    size, count = int(np.count_nonzero(listed)), int(np.count_nonzero(asked))
-    measures = [map_measure(k, denominator) for k in (None, *cuts)]
-    measures += [measure(k) for measure in (precision_measure, recall_measure) for k in ranks]
-    chunks = hit_positions(
-        _kept(queries, asked),
-        _kept(gallery, listed),
-        query_labels.take(asked),
-        gallery_labels.take(listed),
+    is_query, in_gallery = _labelled("queries", query_labels), _labelled("gallery items", gallery_labels)
+    size, count = int(np.count_nonzero(in_gallery)), int(np.count_nonzero(is_query))
+    measures = _measures(cuts, ranks, denominator)
+    scores = {name: np.zeros(count) for name in measures}
+    relevant, curve = np.zeros(count, dtype=np.int64), np.zeros(curve_points)
+    for chunk, hits in hit_positions(
+        _kept(queries, is_query),
+        _kept(gallery, in_gallery),
+        query_labels.take(is_query),
+        gallery_labels.take(in_gallery),
         similarity=similarity,
         memory_budget=memory_budget,
-    )
-    gathered = gather(chunks, measures, count, curve_points)
+    ):
+        for name, (score, _) in measures.items():
+            scores[name][chunk] = score(hits)
+        relevant[chunk] = hits.counts
+        curve += interpolated_precision(hits, curve_points).sum(axis=0)
+    query_rows = np.flatnonzero(is_query)
     return DirectionScores(
-        scores=gathered.scores,
-        chance={measure.name: float(measure.chance(gathered.relevant, size).mean()) for measure in measures},
+        scores=scores,
+        chance={name: float(chance(relevant, size).mean()) for name, (_, chance) in measures.items()},
         curve_recall=recall_levels(curve_points),
-        curve_precision=gathered.curve,
-        query_rows=np.flatnonzero(asked),
-        query_ids=None if query_ids is None else tuple(str(query_ids[row]) for row in np.flatnonzero(asked).tolist()),
+        curve_precision=curve / count,
+        query_rows=query_rows,
+        query_ids=None
+        if query_ids is None
+        else tuple(str(query_ids[row]) for row in np.flatnonzero(is_query).tolist()),
         gallery_size=size,
         dropped_queries=len(queries) - count,
         dropped_gallery=len(gallery) - size,
-        queries_without_relevant=int(np.count_nonzero(gathered.relevant == 0)),
+        queries_without_relevant=int(np.count_nonzero(relevant == 0)),
         denominator=denominator,
         similarity=similarity,
     )
+
+
+def _measures(cuts: Sequence[int], ranks: Sequence[int], denominator: Denominator) -> dict[str, tuple[Score, Chance]]:
+    """By the name in a result: one number per query, and what a random ranking would score."""
+    found: dict[str, tuple[Score, Chance]] = {}
+    for k in (None, *cuts):
+        found["map" if k is None else f"map@{k}"] = (
+            partial(average_precision_at, k=k, denominator=denominator),
+            partial(expected_average_precision, k=k, denominator=denominator),
+        )
+    found |= {f"precision@{k}": (partial(precision_at, k=k), partial(expected_precision, k=k)) for k in ranks}
+    return found | {f"recall@{k}": (partial(recall_at, k=k), partial(expected_recall, k=k)) for k in ranks}
 
 
 def mean_average_precision(

@@ -5,7 +5,6 @@ An item may have several partners, as an image with five captions has; the best-
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from diptych.data.labels import Labels
 from diptych.evaluation.measures import best_rank_distribution, expected_reciprocal_rank
 from diptych.evaluation.ranking import MEMORY_BUDGET, hit_positions
 from diptych.evaluation.similarity import Rows, Similarity
-from diptych.evaluation.statistics import RESAMPLES, percentiles, resampled_means
 
 INSTANCE_RANKS = (1, 5, 10)
 
@@ -55,23 +53,6 @@ class InstanceScores:
     def mean_reciprocal_rank(self) -> float:
         """The mean over queries of 1 / rank of the best partner."""
         return float(np.mean(1.0 / self.ranks))
-
-    def to_json(self, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-        """Return means, 95% bootstrap intervals over queries as "..._ci95", chance levels and counts."""
-        columns = {f"recall@{k}": (self.ranks <= k).astype(np.float64) for k in self.recall_ranks}
-        columns["mean_reciprocal_rank"] = 1.0 / self.ranks
-        table = np.stack(list(columns.values()), axis=1)
-        intervals = percentiles(resampled_means(table, seed=seed, resamples=resamples))
-        result: dict[str, Any] = {}
-        for (name, values), interval in zip(columns.items(), intervals, strict=True):
-            result |= {name: float(values.mean()), f"{name}_ci95": list(interval)}
-        return result | {
-            "median_rank": self.median_rank,
-            "chance": dict(self.chance),
-            "queries": len(self.ranks),
-            "gallery": self.gallery_size,
-            "queries_without_partner": self.queries_without_partner,
-        }
 
 
 def evaluate_instances(

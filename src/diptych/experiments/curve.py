@@ -146,19 +146,19 @@ def label_curve(
     Returns:
         The content of `curve.json`.
     """
-    folder, counts, told = Path(out), sorted_counts(labels_per_class), callbacks or Callbacks()
+    folder, counts, callbacks = Path(out), sorted_counts(labels_per_class), callbacks or Callbacks()
     drawing_style()  # so that a missing package is named before hours of work
     recipe, left_out = suited(dataset, recipe)
     steps = steps_of(recipe, counts, compare_propagation=compare_propagation)
     runs = [run.in_part(step.words) for step in steps for run in plan(step.recipe)]
     tally = CurveTally(recipe, counts, [kept_labels(dataset, count, recipe.seeds) for count in counts], steps)
     with locked(folder):
-        told.planned(runs)
+        callbacks.planned(runs)
         for name, reason in left_out.items():
-            told.left_out(name, reason)
+            callbacks.left_out(name, reason)
         for step in steps:
             place = folder / step.folder
-            done = compare_methods(dataset, step.recipe, place, fresh=fresh, callbacks=told, part=step.words)
+            done = compare_methods(dataset, step.recipe, place, fresh=fresh, callbacks=callbacks, part=step.words)
             tally.finish(step, done, place)
             results = tally.results()
             write_json(folder / "curve.json", results)

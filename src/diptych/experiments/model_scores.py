@@ -1,8 +1,7 @@
 """Score a fitted method on a split of a dataset: every direction, by class and by document."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,11 +18,20 @@ from diptych.evaluation import (
     normalise,
 )
 from diptych.evaluation.similarity import Rows
-from diptych.experiments.relevance import Judged, MeasuredSpaces, Relevance, direction_name, judge, spaces_in_words
+from diptych.experiments.relevance import (
+    Judgements,
+    MeasuredSpaces,
+    Relevance,
+    direction_name,
+    relevance_judgements,
+    spaces_in_words,
+)
 from diptych.methods.base import Method
 from diptych.methods.purposes import Purpose
 
 _CURVE_POINTS = 21
+_NO_PARTNERS = "no two items belong together, so no partner can be found"
+Sides = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,42 +104,44 @@ def evaluate_model(
         known = ", ".join(dataset.modalities)
         raise DataError(f"the model joins '{absent[0]}', which {dataset.path} lacks; it has {known}.")
     method.check_rows_of(dataset)
-    judged = judge(dataset, split, method.modalities, relevance)
-    spaces = MeasuredSpaces.of(method, purpose, judged.relevance)
+    judgements = relevance_judgements(dataset, split, method.modalities, relevance)
+    spaces = MeasuredSpaces.of(method, purpose, judgements.relevance)
     main: dict[str, DirectionScores] = {}
     normalised: dict[str, DirectionScores] = {}
     instance: dict[str, InstanceScores] = {}
-    for asking, searched in judged.directions:
-        name = direction_name(asking, searched)
-        direction = _Direction(method, dataset, judged, asking, searched)
-        rows = direction.represent(spaces.main)
-        sides = direction.normalise(rows, normalisation, spaces.main)
-        main[name] = _score(method, judged, asking, searched, sides[0], sides[1], denominator)
+    for a, b in judgements.directions:
+        name = direction_name(a, b)
+        direction = _Direction(method, (a, b), judgements.parts[a], judgements.parts[b])
+        rows = direction.embed(spaces.main)
+        sides = direction.normalise(rows, normalisation, dataset, spaces.main)
+        main[name] = direction.score(sides, denominator)
         if normalisation == "eval-set":
             normalised[name] = main[name]
         else:
-            whitened = [normalise(side, "eval-set") for side in rows]
-            normalised[name] = _score(method, judged, asking, searched, whitened[0], whitened[1], denominator)
-        documents = judged.parts[asking].documents, judged.parts[searched].documents
-        if np.isin(documents[0], documents[1]).any():
+            normalised[name] = direction.score(
+                (normalise(rows[0], "eval-set"), normalise(rows[1], "eval-set")), denominator
+            )
+        documents = direction.queries.documents, direction.gallery.documents
+        if np.isin(*documents).any():
             if spaces.instance != spaces.main:
-                sides = direction.normalise(direction.represent(spaces.instance), normalisation, spaces.instance)
+                rows = direction.embed(spaces.instance)
+                sides = direction.normalise(rows, normalisation, dataset, spaces.instance)
             instance[name] = evaluate_instances(
                 *sides,
                 documents[0].tolist(),
                 documents[1].tolist(),
-                query_ids=judged.parts[asking].ids.tolist(),
+                query_ids=direction.queries.ids.tolist(),
                 similarity=method.similarity,
             )
-    notes = judged.notes if instance else (*judged.notes, "no two items belong together, so no partner can be found")
+    notes = judgements.notes if instance else (*judgements.notes, _NO_PARTNERS)
     space_note = spaces_in_words(spaces.main, spaces.instance)
-    per_class = {name: _per_class(judged, name, scores) for name, scores in main.items()}
+    per_class = {name: _per_class(judgements, name, scores) for name, scores in main.items()}
     return ModelScores(
         directions=main,
         normalised=normalised,
         instance=instance,
-        per_class=per_class if judged.relevance == "class" else {},
-        relevance=judged.relevance,
+        per_class=per_class if judgements.relevance == "class" else {},
+        relevance=judgements.relevance,
         normalisation=normalisation,
         notes=(*notes, space_note) if space_note else notes,
         purpose=spaces.main,
@@ -141,64 +151,46 @@ def evaluate_model(
 
 @dataclass(frozen=True)
 class _Direction:
-    """The query modality, the gallery modality, and the method."""
+    """The query modality and the gallery modality, the items of each, and the method that embeds them."""
 
     method: Method
-    dataset: Dataset
-    judged: Judged
-    asking: str
-    searched: str
+    modalities: tuple[str, str]
+    queries: Partition
+    gallery: Partition
 
-    def represent(self, purpose: Purpose | None) -> tuple[Rows, Rows]:
-        """The judged items of both sides in a space."""
-        return self._represent(self.judged.parts[self.asking], self.judged.parts[self.searched], purpose)
+    def embed(self, purpose: Purpose | None) -> Sides:
+        """The embeddings of both sides in a space."""
+        rows = [part.features(name) for part, name in zip((self.queries, self.gallery), self.modalities, strict=True)]
+        return self.method.represent(*self.modalities, rows[0], rows[1], purpose or "auto")
 
-    def normalise(self, rows: tuple[Rows, Rows], how: Normalisation, purpose: Purpose | None) -> tuple[Rows, Rows]:
+    def normalise(self, rows: Sides, how: Normalisation, dataset: Dataset, purpose: Purpose | None) -> Sides:
         """Both sides normalised, each by its own statistics."""
-        train = self._train_statistics(purpose) if how == "train" else (None, None)
-        return normalise(rows[0], how, train[0]), normalise(rows[1], how, train[1])
-
-    def _represent(self, asking: Partition, searched: Partition, purpose: Purpose | None) -> tuple[Rows, Rows]:
-        queries, gallery = asking.features(self.asking), searched.features(self.searched)
-        return self.method.represent(self.asking, self.searched, queries, gallery, purpose or "auto")
-
-    def _train_statistics(self, purpose: Purpose | None) -> tuple[ColumnStatistics, ColumnStatistics]:
-        train = self.dataset.split("train")
-        asking, searched = train.having(self.asking), train.having(self.searched)
-        if not len(asking) or not len(searched):
+        if how != "train":
+            return normalise(rows[0], how), normalise(rows[1], how)
+        queries, gallery = (dataset.split("train").having(name) for name in self.modalities)
+        if not len(queries) or not len(gallery):
             raise DataError(
-                f"{self.dataset.path} has no training items with {self.asking} and {self.searched}; "
-                "use --znorm eval-set."
+                f"{dataset.path} has no training items with {' and '.join(self.modalities)}; use --znorm eval-set."
             )
-        rows = self._represent(asking, searched, purpose)
-        return ColumnStatistics.of(rows[0]), ColumnStatistics.of(rows[1])
+        first, second = map(ColumnStatistics.of, replace(self, queries=queries, gallery=gallery).embed(purpose))
+        return normalise(rows[0], how, first), normalise(rows[1], how, second)
+
+    def score(self, sides: Sides, denominator: Denominator) -> DirectionScores:
+        """Rank the gallery by the similarity of embeddings."""
+        return evaluate_direction(
+            *sides,
+            self.queries.labels,
+            self.gallery.labels,
+            query_ids=self.queries.ids.tolist(),
+            denominator=denominator,
+            similarity=self.method.similarity,
+            curve_points=_CURVE_POINTS,
+        )
 
 
-def _score(
-    method: Method,
-    judged: Judged,
-    asking: str,
-    searched: str,
-    queries: Any,  # noqa: ANN401 - a table of any float width
-    gallery: Any,  # noqa: ANN401
-    denominator: Denominator,
-) -> DirectionScores:
-    part = judged.parts[asking]
-    return evaluate_direction(
-        queries,
-        gallery,
-        part.labels,
-        judged.parts[searched].labels,
-        query_ids=part.ids.tolist(),
-        denominator=denominator,
-        similarity=method.similarity,
-        curve_points=_CURVE_POINTS,
-    )
-
-
-def _per_class(judged: Judged, direction: str, scores: DirectionScores) -> dict[str, float]:
+def _per_class(judgements: Judgements, direction: str, scores: DirectionScores) -> dict[str, float]:
     """The mean AP of the queries that carry each class; a class nobody asks with is left out."""
-    labels = judged.parts[direction.split("->")[0]].labels.take(scores.query_rows)
+    labels = judgements.parts[direction.split("->")[0]].labels.take(scores.query_rows)
     totals = labels.matrix.astype(np.float64).T @ scores.scores["map"]
     counts = labels.class_counts()
     return {name: float(totals[c] / counts[c]) for c, name in enumerate(labels.classes) if counts[c]}

@@ -22,8 +22,8 @@ MOST_DIRECTIONS = 2
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A split ready to be searched.
+class Judgements:
+    """The items of a split by modality, and what is relevant to what.
 
     Attributes:
         parts: the items that have each modality; their labels say what is relevant to what.
@@ -57,7 +57,9 @@ def columns_of_scores(results: Mapping[str, Any]) -> list[str]:
     return [*(directions if len(directions) <= MOST_DIRECTIONS else []), "average"]
 
 
-def judge(dataset: Dataset, split: str, modalities: Sequence[str], relevance: Relevance = "class") -> Judged:
+def relevance_judgements(
+    dataset: Dataset, split: str, modalities: Sequence[str], relevance: Relevance = "class"
+) -> Judgements:
     """Take a split's items by modality, with labels that say which are relevant to each other.
 
     Raises:
@@ -77,40 +79,40 @@ def judge(dataset: Dataset, split: str, modalities: Sequence[str], relevance: Re
             raise DataError(f"{dataset.path} has no {split} item with {name}; choose another split.")
         if not part.labels.is_labelled.any():
             raise DataError(f"no {split} item with {name} has a label; score by document with --relevance document.")
-    return Judged(parts, relevance, tuple(notes))
+    return Judgements(parts, relevance, tuple(notes))
 
 
-def chance_levels(judged: Judged, denominator: Denominator = "retrieved") -> dict[str, Any]:
+def chance_levels(judgements: Judgements, denominator: Denominator = "retrieved") -> dict[str, Any]:
     """What a random ranking scores: the average over directions, and each direction's own level.
 
     A direction's "mrr" is that of an item's own partner, None where no item has one; see `partner_chance` for the mean.
     """
     levels: dict[str, Any] = {}
-    for asking, searched in judged.directions:
-        queries = judged.parts[asking].labelled().labels
-        gallery = judged.parts[searched].labelled().labels
+    for query_modality, gallery_modality in judgements.directions:
+        queries = judgements.parts[query_modality].labelled().labels
+        gallery = judgements.parts[gallery_modality].labelled().labels
         relevant = queries.shared_counts(gallery)
-        levels[direction_name(asking, searched)] = {
+        levels[direction_name(query_modality, gallery_modality)] = {
             name: float(expected_average_precision(relevant, len(gallery), k, denominator).mean())
             for name, k in (("map", None), (f"map@{CUT}", CUT))
-        } | {"mrr": partner_level(judged, asking, searched)}
+        } | {"mrr": partner_level(judgements, query_modality, gallery_modality)}
     names = ("map", f"map@{CUT}")
     return {name: sum(level[name] for level in levels.values()) / len(levels) for name in names} | levels
 
 
-def partner_chance(judged: Judged) -> float | None:
+def partner_chance(judgements: Judgements) -> float | None:
     """The mean reciprocal rank of an item's own partner in a random ranking, averaged over the directions.
 
     None where no item has a partner.
     """
-    found = [partner_level(judged, asking, searched) for asking, searched in judged.directions]
+    found = [partner_level(judgements, *direction) for direction in judgements.directions]
     levels = [level for level in found if level is not None]
     return sum(levels) / len(levels) if levels else None
 
 
-def partner_level(judged: Judged, asking: str, searched: str) -> float | None:
+def partner_level(judgements: Judgements, query_modality: str, gallery_modality: str) -> float | None:
     """The mean reciprocal rank of an item's own partner in a random ranking of one direction; None without partners."""
-    gallery, asked = judged.parts[searched].documents, judged.parts[asking].documents
+    gallery, asked = judgements.parts[gallery_modality].documents, judgements.parts[query_modality].documents
     documents, sizes = np.unique(gallery, return_counts=True)
     place = np.minimum(np.searchsorted(documents, asked), len(documents) - 1)
     partners = np.where(documents[place] == asked, sizes[place], 0)
@@ -154,11 +156,11 @@ def spaces_in_words(main: str | None, instance: str | None) -> str:
 
 def space_notes(results: Mapping[str, Any]) -> list[str]:
     """One sentence for each of a comparison's methods that has several spaces."""
-    told = {
+    notes = {
         name: spaces_in_words(block.get("purpose"), block.get("instance_purpose"))
         for name, block in results["methods"].items()
     }
-    return [f"{name}: {note}" for name, note in told.items() if note]
+    return [f"{name}: {note}" for name, note in notes.items() if note]
 
 
 def _space(purpose: str) -> str:

@@ -14,7 +14,7 @@ from diptych._core.arrays import Floats
 from diptych.data import Dataset, Partition, Protocol
 from diptych.evaluation import Comparison, compare, holm
 from diptych.experiments.recipe import Recipe, Run
-from diptych.experiments.relevance import chance_levels, judge, partner_chance
+from diptych.experiments.relevance import chance_levels, partner_chance, relevance_judgements
 from diptych.experiments.run_store import FinishedRun
 from diptych.experiments.score_blocks import fit_block, item_scores, merged_directions, plain_json, score_blocks
 
@@ -33,12 +33,12 @@ class Tally:
         self._items: dict[str, np.ndarray] = {}
         self._comparisons = Comparisons()
         modalities = recipe.modalities or tuple(dataset.modalities)
-        judged = judge(dataset, recipe.split, modalities)
+        judgements = relevance_judgements(dataset, recipe.split, modalities)
         self._head = {
             "dataset": _describe_dataset(dataset, recipe.split, modalities),
             "split": recipe.split,
-            "chance": chance_levels(judged)
-            | {"mrr": partner_chance(judged), "relevance": judged.relevance, "notes": list(judged.notes)},
+            "chance": chance_levels(judgements)
+            | {"mrr": partner_chance(judgements), "relevance": judgements.relevance, "notes": list(judgements.notes)},
             "protocol": _describe_protocol(recipe),
         }
         self._left_out = dict(left_out or {})

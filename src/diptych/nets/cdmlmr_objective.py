@@ -171,15 +171,15 @@ class CdmlmrObjective:
         for name, parts in outputs.items():
             for other, target in outputs.items():
                 whole = weight > 0 and (other == name or self.paired)
-                told, hidden = parts[f"to {other}"], target["hidden"].detach()
+                rebuilt, hidden = parts[f"to {other}"], target["hidden"].detach()
                 if other == name or self.complete:
                     rows = None if whole else batch[name].known
-                    told, hidden = told[:, :rows], hidden[:, :rows]
+                    rebuilt, hidden = rebuilt[:, :rows], hidden[:, :rows]
                 else:
                     mine, theirs = batch[name].same_documents(batch[other], labelled=not whole)
-                    told, hidden = told[:, mine], hidden[:, theirs]
-                if told.shape[1]:
-                    errors.append((told - hidden).square().mean((1, 2)))
+                    rebuilt, hidden = rebuilt[:, mine], hidden[:, theirs]
+                if rebuilt.shape[1]:
+                    errors.append((rebuilt - hidden).square().mean((1, 2)))
         return torch.stack(errors).sum(0)
 
     def _contrastive(

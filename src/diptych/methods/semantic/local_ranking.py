@@ -124,47 +124,47 @@ class Triplets:
     def __len__(self) -> int:
         return len(self.queries)
 
-    def loss(self, asking: Floats, asked: Floats) -> tuple[float, Floats, Floats]:
+    def loss(self, queries: Floats, items: Floats) -> tuple[float, Floats, Floats]:
         """The sum of ½ max(0, margin − difference)², and its gradients for the embeddings of both sides."""
         slack = np.empty(len(self))
         for start in range(0, len(self), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            differences = asked[self.better[part]] - asked[self.worse[part]]
-            slack[part] = self.margins[part] - np.einsum("ij,ij->i", asking[self.queries[part]], differences)
+            differences = items[self.better[part]] - items[self.worse[part]]
+            slack[part] = self.margins[part] - np.einsum("ij,ij->i", queries[self.queries[part]], differences)
         np.maximum(slack, 0.0, out=slack)
-        starts = np.searchsorted(self.queries, np.arange(len(asking) + 1))
+        starts = np.searchsorted(self.queries, np.arange(len(queries) + 1))
         places = np.stack([self.better, self.worse], axis=1).ravel()
         by_score = sp.csr_array(
-            (np.stack([-slack, slack], axis=1).ravel(), places, 2 * starts), shape=(len(asking), len(asked))
+            (np.stack([-slack, slack], axis=1).ravel(), places, 2 * starts), shape=(len(queries), len(items))
         )
-        return float(slack @ slack) / 2.0, np.asarray(by_score @ asked), np.asarray(by_score.T @ asking)
+        return float(slack @ slack) / 2.0, np.asarray(by_score @ items), np.asarray(by_score.T @ queries)
 
 
 def draw_triplets(
-    asking: Floats, asked: Floats, relevance: Floats, count: int, random: np.random.Generator
+    query_shares: Floats, item_shares: Floats, relevance: Floats, count: int, random: np.random.Generator
 ) -> Triplets:
     """Draw triplets: of half of them the better item shares the query's class, of the others both are any.
 
     Args:
-        asking: shares of the queries in the classes, one row each.
-        asked: the same of the items of the other modality.
+        query_shares: shares of the queries in the classes, one row each.
+        item_shares: the same of the items of the other modality.
         relevance: of classes to each other.
         count: how many to draw; those whose items are equally relevant are left out.
         random: the generator.
     """
     half = max(1, count // 2)
-    queries = random.integers(len(asking), size=2 * half)
-    first, second = random.integers(len(asked), size=(2, 2 * half))
-    classes, of_class = asking.argmax(axis=1), asked.argmax(axis=1)
+    queries = random.integers(len(query_shares), size=2 * half)
+    first, second = random.integers(len(item_shares), size=(2, 2 * half))
+    classes, of_class = query_shares.argmax(axis=1), item_shares.argmax(axis=1)
     order = np.argsort(of_class, kind="stable")
-    starts = np.searchsorted(of_class[order], np.arange(asking.shape[1] + 1))
+    starts = np.searchsorted(of_class[order], np.arange(query_shares.shape[1] + 1))
     wanted = classes[queries[:half]]
     sizes = starts[wanted + 1] - starts[wanted]
     there = np.flatnonzero(sizes)
     picks = starts[wanted[there]] + (random.random(len(there)) * sizes[there]).astype(np.int64)
     first[there] = order[picks]
-    graded = asking @ relevance
-    difference = np.einsum("ij,ij->i", graded[queries], asked[first] - asked[second])
+    graded = query_shares @ relevance
+    difference = np.einsum("ij,ij->i", graded[queries], item_shares[first] - item_shares[second])
     first, second = np.where(difference > 0, first, second), np.where(difference > 0, second, first)
     kept = np.flatnonzero(np.abs(difference) > _LEAST_DIFFERENCE)
     kept = kept[np.argsort(queries[kept], kind="stable")]

@@ -206,8 +206,14 @@ class _Training:
             sides.append(Side(rows, soft_memberships(rows, untrained[name].centres, untrained[name].width)))
         shares = [self.labelled[name][1] for name in names]
         forward, backward = (
-            draw_triplets(asking, asked, self.relevance, self._count(asking), generator(method.seed, "triplets", name))
-            for asking, asked, name in ((shares[0], shares[1], names[0]), (shares[1], shares[0], names[1]))
+            draw_triplets(
+                query_shares,
+                item_shares,
+                self.relevance,
+                self._count(query_shares),
+                generator(method.seed, "triplets", name),
+            )
+            for query_shares, item_shares, name in ((shares[0], shares[1], names[0]), (shares[1], shares[0], names[1]))
         )
         if not len(forward) + len(backward):
             raise FitError(
@@ -219,8 +225,8 @@ class _Training:
         found = dict(zip(names, (first, second), strict=True))
         return {name: replace(untrained[name], projections=found[name]) for name in names}, objective
 
-    def _count(self, asking: Floats) -> int:
-        return min(self.method.triplets, _TRIPLETS_PER_QUERY * len(asking))
+    def _count(self, query_shares: Floats) -> int:
+        return min(self.method.triplets, _TRIPLETS_PER_QUERY * len(query_shares))
 
     def _gates(self, experts: int) -> dict[str, LocalExperts]:
         """The centres of both modalities: the means of what k-means over the pairs puts together."""
