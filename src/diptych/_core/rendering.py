@@ -68,6 +68,15 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Seque
     return ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows)]
 
 
+def with_interval(value: float, interval: Sequence[float]) -> str:
+    """Write a score and its interval.
+
+    >>> with_interval(0.25, (0.2, 0.3))
+    '0.250 (0.200–0.300)'
+    """
+    return f"{value:.3f} ({interval[0]:.3f}–{interval[1]:.3f})"
+
+
 def escape(text: object) -> str:
     """Replace what would be read as markup or break a table by spaces.
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from diptych._core.errors import DataError
 from diptych._core.rendering import table as markdown_table
+from diptych._core.rendering import with_interval
 from diptych.cli.console import output_console, progress_on
 from diptych.cli.options import AsJson, DatasetFolder, SplitOption
 
@@ -173,7 +174,7 @@ def _rows(probed: Probed) -> list[tuple[str, ...]]:
             each.modality,
             each.name,
             f"{each.columns:,}",
-            f"{each.accuracy:.3f} ({each.interval[0]:.3f}–{each.interval[1]:.3f})",
+            with_interval(each.accuracy, each.interval),
             f"{each.balanced:.3f}",
             f"{each.validation:.3f}",
         )

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from diptych._core.progress import show_seconds
+from diptych._core.rendering import with_interval
 
 _WIDE = 152
 _DIRECTION_WIDTH = 14
@@ -75,7 +76,7 @@ def _wide(results: Mapping[str, Any], columns: Sequence[str]) -> Table:
     table.add_column("\nfit", justify="right", no_wrap=True)
     table.add_column("\nsaw", overflow="fold")
     for name, block in results["methods"].items():
-        cells = [cell for column in columns for cell in (with_interval(block[column]), _score(block[column], "map@50"))]
+        cells = [cell for column in columns for cell in (_map(block[column]), _score(block[column], "map@50"))]
         last = (_spread(block), _partner(block), show_seconds(block["fit_seconds"]), escape(block["saw"]))
         table.add_row(escape(name), *cells, *last, style=_emphasis(results, name))
     for name, reason in results["failures"].items():
@@ -108,9 +109,8 @@ def _narrow(results: Mapping[str, Any], columns: Sequence[str]) -> Table:
     return table
 
 
-def with_interval(scores: Mapping[str, Any]) -> str:
-    """Write a MAP and its 95% interval."""
-    return f"{_score(scores, 'map')} ({interval(scores)})"
+def _map(scores: Mapping[str, Any]) -> str:
+    return with_interval(scores["map"], scores["map_ci95"])
 
 
 def interval(scores: Mapping[str, Any]) -> str:
@@ -234,7 +234,7 @@ def score_table(block: Mapping[str, Any], title: str) -> Table:
         scores, partner = block[name], block["instance"].get(name, {})
         table.add_row(
             escape(name),
-            with_interval(scores),
+            _map(scores),
             f"{scores['map@50']:.3f}",
             f"{scores['chance']['map']:.3f}",
             f"{block['znorm'][name]['map']:.3f}",
@@ -247,9 +247,8 @@ def score_table(block: Mapping[str, Any], title: str) -> Table:
 def _partner_cells(partner: Mapping[str, Any]) -> list[str]:
     if not partner:
         return [""] * (len(_PARTNER_HEADINGS) - 1)
-    low, high = partner["mean_reciprocal_rank_ci95"]
     return [
-        f"{partner['mean_reciprocal_rank']:.3f} ({low:.3f}–{high:.3f})",
+        with_interval(partner["mean_reciprocal_rank"], partner["mean_reciprocal_rank_ci95"]),
         f"{partner['chance']['mean_reciprocal_rank']:.3f}",
         *(f"{partner[key]:.3f}" for key in ("R@1", "R@10")),
         f"{partner['median_rank']:g}" if "median_rank" in partner else "",

@@ -90,17 +90,6 @@ class UpDisplay:
             say(self._console, f"  {problem}")
 
 
-class FollowDisplay:
-    """Print what changes while a search is served, with the time of day."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def __call__(self, sentence: str) -> None:
-        """Print one message."""
-        say(self._console, f"{time.strftime('%H:%M:%S')} {sentence}")
-
-
 def show_source(source: Source, console: Console) -> None:
     """Print how the source was understood, and why."""
     from diptych.ingest import understanding_of
@@ -244,7 +233,10 @@ def _run(folder: SearchFolder, ingest: IngestOptions, options: ServeOptions, mes
         if options.watch:
             say(messages, f"watching {ingest.pairs}")
             read = partial(read_source, ingest)
-            Follower(folder, read, server.index, server.ending, FollowDisplay(messages)).follow(read())
+            Follower(folder, read, server.index, server.ending, with_time).follow(read())
+
+    def with_time(sentence: str) -> None:
+        say(messages, f"{time.strftime('%H:%M:%S')} {sentence}")
 
     try:
         with folder.announced(address):

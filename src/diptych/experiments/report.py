@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from diptych._core.progress import show_seconds
-from diptych._core.rendering import escape, table
+from diptych._core.rendering import escape, table, with_interval
 from diptych.experiments.charts import MARKED, BarChart, LineChart, bar_chart, line_chart, monitored_charts
 from diptych.experiments.relevance import MOST_DIRECTIONS, columns_of_scores, directions_of, space_notes
 
@@ -188,9 +188,7 @@ def render_markdown(results: Mapping[str, Any]) -> str:
     heads += ["average MAP@50", "± seeds", "average MRR (95 %)", "average MAP, z-scored embeddings"]
     rows = []
     for name, block in results["methods"].items():
-        cells = [
-            f"{block[c]['map']:.3f} ({block[c]['map_ci95'][0]:.3f}–{block[c]['map_ci95'][1]:.3f})" for c in columns
-        ]
+        cells = [with_interval(block[c]["map"], block[c]["map_ci95"]) for c in columns]
         spread = block["average"]["map_std_over_seeds"]
         cells += [
             f"{block['average']['map@50']:.3f}",
@@ -217,9 +215,7 @@ def _by_direction(results: Mapping[str, Any], measure: str) -> list[str]:
         if measure == "mrr":
             cells = [_partner(block["instance"].get(each)) for each in directions]
         else:
-            cells = [
-                f"{block[d]['map']:.3f} ({'–'.join(f'{end:.3f}' for end in block[d]['map_ci95'])})" for d in directions
-            ]
+            cells = [with_interval(block[d]["map"], block[d]["map_ci95"]) for d in directions]
         rows.append([f"`{escape(name)}`", *cells])
     rows.append(["random ranking", *(_score(chance[each].get(measure)) for each in directions)])
     return table(["method", *map(_arrow, directions)], rows)
@@ -228,8 +224,7 @@ def _by_direction(results: Mapping[str, Any], measure: str) -> list[str]:
 def _partner(average: Mapping[str, Any] | None) -> str:
     if average is None:
         return "–"
-    low, high = average["mean_reciprocal_rank_ci95"]
-    return f"{average['mean_reciprocal_rank']:.3f} ({low:.3f}–{high:.3f})"
+    return with_interval(average["mean_reciprocal_rank"], average["mean_reciprocal_rank_ci95"])
 
 
 def _score(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from diptych._core.rendering import escape, table
+from diptych._core.rendering import escape, table, with_interval
 
 Card = Mapping[str, Any]
 
@@ -106,15 +106,12 @@ def _figures(found: Card | None) -> list[str]:
 def _partner(found: Card | None) -> list[str]:
     if found is None:
         return ["–", "–"]
-    low, high = found["ci95"]
-    return [f"{found['value']:.3f} ({low:.3f}–{high:.3f})", f"{found['chance']:.3f}"]
+    return [with_interval(found["value"], found["ci95"]), f"{found['chance']:.3f}"]
 
 
 def _scores(block: Card) -> Iterable[str]:
     for name in ("map", "map@50"):
-        low, high = block[f"{name}_ci95"]
-        yield f"{block[name]:.3f} ({low:.3f}–{high:.3f})"
-        yield f"{block['chance'][name]:.3f}"
+        yield from (with_interval(block[name], block[f"{name}_ci95"]), f"{block['chance'][name]:.3f}")
 
 
 def _asked(block: Card) -> list[str]:

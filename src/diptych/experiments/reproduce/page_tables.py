@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from diptych._core.rendering import escape, table
+from diptych._core.rendering import escape, table, with_interval
 from diptych.experiments.report import show_p
 from diptych.experiments.reproduce.studies import GROUP_TITLES
 
@@ -107,17 +107,12 @@ def _row(name: str, method: Mapping[str, Any], variant: str, measure: str, colum
     title = escape(method["title"])
     return [
         f"`{escape(name)}`" if title == name else f"{title} (`{escape(name)}`)",
-        *(_score(method[variant][column], measure) for column in columns),
+        *(with_interval(method[variant][c][measure], method[variant][c][f"{measure}_ci95"]) for c in columns),
         "–" if spread is None else f"{spread:.3f}",
         " / ".join(f"{value:.3f}" for value in triple) if triple else "–",
         escape(method["saw"]) + (", inductive run" if method["shared_with_inductive"] else ""),
         escape(method["inputs"]),
     ]
-
-
-def _score(scores: Mapping[str, Any], measure: str) -> str:
-    low, high = scores[f"{measure}_ci95"]
-    return f"{scores[measure]:.3f} ({low:.3f}–{high:.3f})"
 
 
 def _chance_row(content: Mapping[str, Any], measure: str, columns: list[str]) -> list[str]:
