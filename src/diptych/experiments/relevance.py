@@ -9,7 +9,7 @@ import numpy as np
 
 from diptych._core.errors import ConfigError, DataError
 from diptych.data import Dataset, Labels, Partition
-from diptych.evaluation import Denominator, expected_average_precision, expected_reciprocal_rank
+from diptych.evaluation import expected_average_precision, expected_reciprocal_rank
 from diptych.methods.base import Method
 from diptych.methods.purposes import Purpose
 
@@ -82,7 +82,7 @@ def relevance_judgements(
     return Judgements(parts, relevance, tuple(notes))
 
 
-def chance_levels(judgements: Judgements, denominator: Denominator = "retrieved") -> dict[str, Any]:
+def chance_levels(judgements: Judgements) -> dict[str, Any]:
     """What a random ranking scores: the average over directions, and each direction's own level.
 
     A direction's "mrr" is that of an item's own partner, None where no item has one; see `partner_chance` for the mean.
@@ -93,7 +93,7 @@ def chance_levels(judgements: Judgements, denominator: Denominator = "retrieved"
         gallery = judgements.parts[gallery_modality].labelled().labels
         relevant = queries.shared_counts(gallery)
         levels[direction_name(query_modality, gallery_modality)] = {
-            name: float(expected_average_precision(relevant, len(gallery), k, denominator).mean())
+            name: float(expected_average_precision(relevant, len(gallery), k).mean())
             for name, k in (("map", None), (f"map@{CUT}", CUT))
         } | {"mrr": partner_level(judgements, query_modality, gallery_modality)}
     names = ("map", f"map@{CUT}")

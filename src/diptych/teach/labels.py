@@ -57,15 +57,13 @@ class Label:
     source: Source = "taught"
 
     @classmethod
-    def now(
-        cls, item: str, label: str | None, *, who: str, answer: Answer = "class", source: Source = "taught"
-    ) -> "Label":
+    def now(cls, item: str, label: str | None, *, who: str, answer: Answer = "class") -> "Label":
         """An answer given at this moment, checked.
 
         Raises:
             DataError: for an empty or overlong class, or one beside an answer that has none.
         """
-        return cls(item, answer, label, who, _now(), source).checked()
+        return cls(item, answer, label, who, _now()).checked()
 
     def checked(self) -> "Label":
         """This label with blanks at the ends of its class removed.

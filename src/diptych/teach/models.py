@@ -10,7 +10,7 @@ from pathlib import Path
 from diptych._core.errors import BackendUnavailableError, DataError
 from diptych._core.files import checked_fields, exchange_folders, interpreting, read_json, write_json
 from diptych._core.locks import file_lock
-from diptych._core.progress import Progress, silent
+from diptych._core.progress import silent
 from diptych.methods import model_fingerprint
 from diptych.methods.model_folder import method_name
 from diptych.search.handover import take_over_changes
@@ -115,8 +115,12 @@ class Models:
         write_json(self._folder / _FILE, [asdict(each) for each in [*known, record]])
         self._make_room()
 
-    def activate(self, id: str, *, url: str | None = None, progress: Progress = silent) -> ModelRecord:
+    def activate(self, id: str, *, url: str | None = None) -> ModelRecord:
         """Put an earlier index back, with all that was changed since; the one in force is kept in turn.
+
+        Args:
+            id: the model it was built with.
+            url: of the vector database, for indexes whose vectors are in one.
 
         Raises:
             UnknownModelError: when there is no such model.
@@ -130,7 +134,13 @@ class Models:
             kept = self.place_of(id)
             if not (kept / DESCRIPTION).is_file() or model_fingerprint(kept / MODEL_FOLDER) != wanted.fingerprint:
                 raise DataError(f"the index of model {id} is not kept any more; learn again instead.")
-            put_back(kept, self.index, self.free_place(active.id), url=url, progress=progress)
+            target, former = self.index.resolve(), self.free_place(active.id)
+            with only_builder(target):
+                work = _KeptIndex(kept)
+                with work.until_replaced:
+                    take_over_changes(work, target, url, silent)
+                    exchange_folders(kept, target)
+                    kept.rename(former)
             write_json(self._folder / _FILE, [asdict(each) for each in known])
         return wanted
 
@@ -171,28 +181,6 @@ class _KeptIndex:
 
     path: Path
     until_replaced: ExitStack = field(default_factory=ExitStack)
-
-
-def put_back(kept: Path, target: Path, former: Path, *, url: str | None = None, progress: Progress = silent) -> int:
-    """Put an index that was kept in the place of the one that took its place, which is kept in turn.
-
-    What was changed since is taken over, so that no acknowledged change is lost; returns how many entries that were.
-
-    Args:
-        kept: the folder of the index that is put back.
-        target: the folder it goes to, which may be searched and changed meanwhile.
-        former: where to keep the index that is there.
-        url: of the vector database, for indexes whose vectors are in one.
-        progress: called with the progress.
-    """
-    target = target.resolve()
-    with only_builder(target):
-        work = _KeptIndex(kept)
-        with work.until_replaced:
-            taken = take_over_changes(work, target, url, progress)
-            exchange_folders(kept, target)
-            kept.rename(former)
-    return taken
 
 
 def record_of(id: str, folder: Path, **known: object) -> ModelRecord:
