@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from diptych._core.arrays import Booleans, Floats, Integers
+from diptych._core.arrays import Floats, Integers
 from diptych._core.errors import ConfigError, DataError
 from diptych.data.labels import Labels
 
@@ -70,7 +70,8 @@ class ColumnStatistics:
         if not len(rows):
             raise DataError("there are no rows to take column statistics of; give at least one.")
         wide = np.asarray(rows, dtype=np.float64)
-        lowest, constant = wide.min(axis=0), _constant(wide)
+        lowest = wide.min(axis=0)
+        constant = lowest == wide.max(axis=0)
         # The mean of equal numbers is often off by a rounding error, which the division would blow up.
         mean = np.where(constant, lowest, wide.mean(axis=0))
         deviation = wide.std(axis=0)
@@ -94,10 +95,6 @@ def normalise(rows: Rows, how: Normalisation, train: ColumnStatistics | None = N
     if train is None:
         raise ConfigError("normalisation 'train' needs the statistics of the training rows; give them.")
     return train.standardise(rows)
-
-
-def _constant(rows: Floats) -> Booleans:
-    return np.asarray(rows.max(axis=0) == rows.min(axis=0))
 
 
 class _Limiter:

@@ -5,7 +5,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -109,10 +109,9 @@ T = TypeVar("T", DirectionScores, InstanceScores)
 
 def write_scores(folder: Path, scores: ModelScores) -> None:
     """Write all scores, per query and direction, into a folder."""
-    content = _shallow(scores) | {
-        "directions": {name: _shallow(each) for name, each in scores.directions.items()},
-        "normalised": {name: _shallow(each) for name, each in scores.normalised.items()},
-        "instance": {name: _shallow(each) for name, each in scores.instance.items()},
+    content = vars(scores) | {
+        part: {name: dict(vars(each)) for name, each in getattr(scores, part).items()}
+        for part in ("directions", "normalised", "instance")
     }
     body, arrays = pack(content)
     with (folder / "scores.npz").open("wb") as file:
@@ -137,10 +136,6 @@ def read_scores(folder: Path) -> ModelScores:
         return ModelScores(**content)
     except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"the scores in {folder} cannot be read ({error}).") from None
-
-
-def _shallow(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass of scores
-    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def _build(kind: type[T], content: Mapping[str, Mapping[str, Any]]) -> dict[str, T]:

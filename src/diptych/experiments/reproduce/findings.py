@@ -86,7 +86,10 @@ def assemble(findings: Findings) -> dict[str, Any]:
         "protocols": {name: _protocol(findings, name) for name in PROTOCOLS},
         "claims": _claims(findings),
         "rules": list(RULES),
-        "fit_seconds": sum(_seconds(results) for results in findings.results.values()),
+        "fit_seconds": sum(
+            sum(run["fit_seconds"] for block in results["methods"].values() for run in block["runs"])
+            for results in findings.results.values()
+        ),
         "environment": first["environment"],
     }
 
@@ -141,11 +144,12 @@ def _method(findings: Findings, standings: Standings, method: str) -> dict[str, 
 def _claims(findings: Findings) -> list[dict[str, Any]]:
     differ = "" if findings.inputs.same else findings.inputs.words
     claims = claims_of(findings.study)
+    names_across = {(protocol, method): under(method, protocol) for protocol in PROTOCOLS for method in POOLED}
     found: dict[str, dict[str, dict[str, Any]]] = {}
 
     def judge(where: str, judged: Sequence[Claim], variant: Variant) -> None:
         evidence = (
-            across(findings.standings, _names_across(), variant)
+            across(findings.standings, names_across, variant)
             if where == BETWEEN
             else findings.standings[where].evidence(variant, differ)
         )
@@ -169,10 +173,6 @@ def _claims(findings: Findings) -> list[dict[str, Any]]:
     ]
 
 
-def _names_across() -> dict[tuple[str, str], str]:
-    return {(protocol, method): under(method, protocol) for protocol in PROTOCOLS for method in POOLED}
-
-
 def _published(study: Study, claim: Claim) -> dict[str, float]:
     """The published averages of the methods that a claim mentions, the highest first."""
     if isinstance(claim, FiguresClaim):
@@ -180,10 +180,6 @@ def _published(study: Study, claim: Claim) -> dict[str, float]:
     methods, measure = (claim.methods, claim.measure) if isinstance(claim, OrderClaim) else ((claim.method,), "map")
     figures = {m: study.published[m][measure][2] for m in methods if measure in study.published.get(m, {})}
     return dict(sorted(figures.items(), key=lambda pair: -pair[1]))
-
-
-def _seconds(results: Mapping[str, Any]) -> float:
-    return float(sum(run["fit_seconds"] for block in results["methods"].values() for run in block["runs"]))
 
 
 _PROTOCOL_TITLES = {
@@ -236,7 +232,8 @@ def _title(content: Mapping[str, Any], more: str, about: str) -> list[str]:
 
 def _part_lines(content: Mapping[str, Any]) -> list[str]:
     """All about one dataset."""
-    lines = [_summary(content), "", *claim_lines(content)]
+    counts = verdict_counts(content)
+    lines = [f"{counts[0].upper()}{counts[1:]}. {comparable(content)}", "", *claim_lines(content)]
     for protocol in content["protocols"]:
         lines += ["", f"## {_PROTOCOL_TITLES[protocol]}", "", f"Training saw: {_words(content, protocol)}."]
         for measure in MEASURES:
@@ -244,13 +241,9 @@ def _part_lines(content: Mapping[str, Any]) -> list[str]:
         lines += ["", *ranking_lines(content, protocol, "plain")]
         for measure in MEASURES:
             lines += ["", *score_lines(content, protocol, "z-scored", measure)]
-        lines += _missing(content, protocol)
+        for name, reason in content["protocols"][protocol]["missing"].items():
+            lines += ["", f"`{escape(name)}` {escape(reason)}"]
     return [*lines, "", *environment_lines(content)]
-
-
-def _summary(content: Mapping[str, Any]) -> str:
-    counts = verdict_counts(content)
-    return f"{counts[0].upper()}{counts[1:]}. {comparable(content)}"
 
 
 def _console(content: Mapping[str, Any]) -> list[str]:
@@ -282,8 +275,3 @@ def _words(content: Mapping[str, Any], protocol: str) -> str:
     found = content["protocols"][protocol]
     shared = any(each["shared_with_inductive"] for each in found["methods"].values())
     return escape(found["words"]) + ("; methods that do not read this pool share their inductive run" if shared else "")
-
-
-def _missing(content: Mapping[str, Any], protocol: str) -> list[str]:
-    missing = content["protocols"][protocol]["missing"]
-    return [line for name, reason in missing.items() for line in ("", f"`{escape(name)}` {escape(reason)}")]
