@@ -8,7 +8,7 @@ import pytest
 from diptych._core.errors import ConfigError
 from diptych.evaluation import evaluate_direction, evaluate_instances
 from diptych.experiments import Recipe, compare_methods, evaluate_model, model_block
-from diptych.experiments.relevance import judge, partner_chance
+from diptych.experiments.relevance import partner_chance, relevance_judgements
 from diptych.experiments.run_store import read_scores, write_scores
 from diptych.methods import registry
 from experiments import fakes
@@ -92,7 +92,7 @@ def test_the_average_mrr_is_the_mean_of_the_directions(request, fixture) -> None
         assert block[name]["mean_reciprocal_rank"] == pytest.approx(value)
     levels = [each.chance["mean_reciprocal_rank"] for each in scores.instance.values()]
     assert block["average"]["chance"]["mean_reciprocal_rank"] == pytest.approx(np.mean(levels))
-    assert partner_chance(judge(dataset, "test", method.modalities)) == pytest.approx(np.mean(levels))
+    assert partner_chance(relevance_judgements(dataset, "test", method.modalities)) == pytest.approx(np.mean(levels))
 
 
 def test_scores_without_names_of_queries_are_averaged_too(model, gaps_dataset, tmp_path) -> None:
