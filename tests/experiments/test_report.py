@@ -153,3 +153,12 @@ def test_three_modalities_and_no_partners_can_be_shown(tmp_path, three_dataset):
     page = Reader(render_report(results))
     assert "no item has a partner to find" in " ".join(" ".join(page.words).split())
     assert page.tags.count("polyline") == 6
+
+
+def test_every_wide_table_scrolls_on_a_phone_and_fits_on_paper(results):
+    page = render_report(results)
+    wide = re.findall(r"(.{20})<table(?! class=\"pairs\")", page, re.DOTALL)
+    assert len(wide) > 4
+    assert all(before.endswith('<div class="scroll">') for before in wide)
+    printed = page.split("@media print", 1)[1]
+    assert ".scroll { overflow: visible; }" in printed  # paper does not scroll: what does not fit would be cut off
