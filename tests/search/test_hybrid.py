@@ -12,6 +12,8 @@ from diptych._core.errors import ConfigError
 from diptych.ingest import IngestOptions, ingest
 from diptych.methods import create, save_model
 from diptych.search import MODES, NewItem, QueryPart, Searcher, build_index
+from diptych.search.probability.simulation import Simulated, answerable
+from diptych.search.query import Direction
 from search.gallery import COLOURS, SPLITS, THINGS, png
 
 pytest.importorskip("wordllama")
@@ -114,6 +116,15 @@ def test_a_misspelling_is_offered_where_there_is_an_answer_and_applied_where_the
     typed = searcher.search([QueryPart("text", "moddel")], correct=False)
     assert not typed.corrected and typed.did_you_mean == "model"
     assert ask(searcher, "green wall").did_you_mean is None
+
+
+def test_a_name_of_one_text_alone_is_no_query_that_others_answer(searcher) -> None:
+    texts = searcher.generations.current.answerer.lister.texts
+    phrases = {"bike": "rotes Fahrrad", "red-00": "red light", "pump": "hydraulic AB-1234/X", "pump-2": "model pump"}
+    directions = [Direction(None, "text", False, frozenset(), frozenset(), words=words) for words in phrases.values()]
+    found = answerable(Simulated(list(phrases), directions), texts, dict.fromkeys(phrases, 1))
+    assert found.tolist() == [False, True, False, True]
+    assert not answerable(Simulated(["red-00"], directions[1:2]), texts, {"red-00": 10_000}).any()
 
 
 def test_gibberish_is_nothing_close_and_its_probability_small(searcher) -> None:

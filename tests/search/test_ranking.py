@@ -102,8 +102,8 @@ def test_nearness_looks_at_the_best_texts_and_words() -> None:
     lists = [listed(TEXT, [0.9, 0.5, 0.4, 0.3, 0.2, 0.1]), listed(WORDS, [0.4])]
     assert nearness(lists) == pytest.approx(0.5 * 0.9 + 0.5 * 0.46 + 0.5 * 0.4)
     assert nearness([]) == 0.0
-    presence = fit_presence(np.linspace(0.6, 1.0, 200).tolist(), np.linspace(0.1, 0.5, 200).tolist())
-    assert 0.3 < presence.limit < 0.6 and fit_presence([], [0.1]) is None
+    presence = fit_presence(np.linspace(0.6, 1.0, 200).tolist())
+    assert 0.3 < presence.limit < 0.6 and fit_presence([]) is None
     assert presence(lists) > 0.9 and presence([listed(TEXT, [0.2, 0.1])]) < 0.1
     kind, all_words = listed(WORDS, [0.1])
     held = Listed(

@@ -1,5 +1,6 @@
 """Learn from simulated queries how an index ranks documents, what its scores mean, and when nothing is close."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +12,7 @@ from diptych._core.progress import Progress, silent
 from diptych._core.seeding import generator
 from diptych.data import Dataset, Partition
 from diptych.search.documents import USED, DocumentPages, holds_name
-from diptych.search.listing import EVIDENCE, IMAGE, TEXT, UNRELATED_PHRASES, WORDS, Lister, fit_presence, nearness
+from diptych.search.listing import EVIDENCE, IMAGE, TEXT, WORDS, Lister, fit_presence, nearness
 from diptych.search.probability import Pairs, ProbabilityMap, fit_map
 from diptych.search.probability.calibration import Calibration, DocumentCalibration
 from diptych.search.probability.reliability import TOP, reliability
@@ -19,7 +20,7 @@ from diptych.search.probability.simulation import (
     DocumentLabels,
     Lists,
     Simulated,
-    embedded,
+    answerable,
     judge,
     labels_to_learn_from,
     simulate,
@@ -95,12 +96,11 @@ class DocumentLearner:
         labelled = part.take(np.array([labels.has(document) for document in part.documents.tolist()], np.bool_))
         asked = self._simulated(labelled if len(labelled) >= _LEAST_QUERIES else part, "validation")
         held_out = self._simulated(self.dataset.split("test"), "test")
-        unrelated = [one for one in embedded(UNRELATED_PHRASES, self.lister, self.raw) if one is not None]
         true_labels = DocumentLabels.of(self.dataset.everything)
         known = calibration.each()
         learned = []
         for number, each in enumerate(known):
-            documents = self._learned(each, asked, held_out, unrelated, labels, true_labels)
+            documents = self._learned(each, asked, held_out, labels, true_labels)
             learned.append(replace(each, documents=documents))
             progress("learning to rank", number + 1, len(known))
         return replace(learned[0], others={each.purpose or "": each for each in learned[1:]})
@@ -114,7 +114,6 @@ class DocumentLearner:
         calibration: Calibration,
         asked: Simulated,
         held_out: Simulated,
-        unrelated: Sequence[Direction],
         labels: DocumentLabels,
         true_labels: DocumentLabels,
     ) -> DocumentCalibration:
@@ -132,8 +131,9 @@ class DocumentLearner:
         if labels.source != "nothing" and enough:
             fusion = learn_fusion(rows, relevant, prior, labels.source)
             typed |= _curves(fusion, rows, bm25, relevant)
-        far = [nearness(each) for each in self._lists(calibration, unrelated)]
-        presence = fit_presence([nearness(each) for each in own], far)
+        near = np.array([nearness(each) for each in own])
+        others = answerable(asked, texts, Counter(self.dataset.everything.documents.tolist()))
+        presence = fit_presence((near[others] if others.sum() >= _LEAST_QUERIES else near).tolist())
         facts |= self._judged(calibration, fusion, typed, held_out, true_labels)
         return replace(calibration.documents, fusion=fusion, typed=typed, presence=presence, facts=facts)
 

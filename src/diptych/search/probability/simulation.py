@@ -169,6 +169,23 @@ def simulate(
     return Simulated([document for document, _ in usable], [one for _, one in usable])
 
 
+def answerable(asked: Simulated, texts: Texts, entries: Mapping[str, int]) -> Booleans:
+    """Which phrases other documents than their own may answer: each of their words stands in some other text.
+
+    Without the one text that holds it, a name is a query about what is not there.
+
+    Args:
+        asked: the phrases.
+        texts: all texts.
+        entries: how many of them each document has.
+    """
+    phrases = [plain_words(direction.words) for direction in asked.directions]
+    words = sorted({word for phrase in phrases for word in phrase})
+    counts = texts.index.word_counts(words) if words else {}
+    pairs = zip(phrases, asked.documents, strict=True)
+    return np.array([all(counts[word] > entries[own] for word in phrase) for phrase, own in pairs], np.bool_)
+
+
 def embedded(phrases: Sequence[str], lister: Lister, raw: RawEmbedder) -> list[Direction | None]:
     """Phrases as the index sees them; None for one that it cannot read."""
     plan = None if lister.texts is None else lister.texts.plan
@@ -189,14 +206,19 @@ def phrase(text: str, random: np.random.Generator, common: Callable[[str], bool]
     if not lines:
         return ""
     line = lines[int(random.integers(len(lines)))]
-    words = [bare for word in line if (bare := word.strip(".,;:!?()[]\"'")) and not common(bare)] or line
+    words = [word for word in plain_words(" ".join(line)) if not common(word)] or line
     length = int(random.integers(1, min(len(words), _MOST_PHRASE_WORDS) + 1))
     start = int(random.integers(len(words) - length + 1))
     return " ".join(words[start : start + length])
 
 
+def plain_words(text: str) -> list[str]:
+    """The words of a text without punctuation around them."""
+    return [bare for word in text.split() if (bare := word.strip(".,;:!?()[]\"'"))]
+
+
 def _common_words(texts: Texts, written: Sequence[str]) -> Callable[[str], bool]:
-    words = sorted({bare for text in written for word in text.split() if (bare := word.strip(".,;:!?()[]\"'"))})
+    words = sorted({word for text in written for word in plain_words(text)})
     counts = texts.index.word_counts(words) if words else {}
     most = max(5.0, _COMMON_SHARE * texts.index.count())
     return lambda word: counts.get(word, 0) > most
