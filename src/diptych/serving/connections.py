@@ -26,8 +26,9 @@ _PLENTY = 65_536
 _MOST_UNREAD = 64 * 2**20
 """Bytes of answers that clients have not read yet, all together."""
 
-_PIECE, _MOST_HEAD, _MOST_OVERHEAD, _MOST_PIPELINED = 2**14, 2**17, 2**15, 32
-"""Bytes that are parsed at once, bytes of headers, bytes of chunked bodies that are no content, waiting requests."""
+_PIECE, _MOST_HEAD, _MOST_OVERHEAD, _MOST_PIPELINED = 2**16, 2**17, 2**15, 32
+"""Bytes that are parsed at once (headers of that length get an answer of the application), bytes of headers, bytes of
+chunked bodies that are no content, and requests that wait on one connection."""
 
 
 class _Clients:
