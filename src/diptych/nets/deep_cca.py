@@ -15,9 +15,8 @@ def canonical_correlations(first: Tensor, second: Tensor, regularisation: float 
     """Return the regularised canonical correlations of two views, largest first, in double precision.
 
     They are the singular values of T = Σ₁₁^(−½) Σ₁₂ Σ₂₂^(−½) with Σ_mm = X_mᵀX_m/(n − 1) + r·I (Andrew et al. 2013).
-    With Σ_mm = L_m L_mᵀ the matrix L₁⁻¹ Σ₁₂ L₂⁻ᵀ differs from T by rotations only, so its singular values are the
-    same; unlike an inverse root by eigenvectors, its derivative has no 1/(λ_i − λ_j) and stays finite when
-    eigenvalues coincide.
+    With Σ_mm = L_m L_mᵀ the matrix L₁⁻¹ Σ₁₂ L₂⁻ᵀ differs from T by rotations only, so that it has the same ones; its
+    derivative, unlike that of an inverse root by eigenvectors, stays finite when eigenvalues coincide.
 
     Args:
         first: rows of one view.

@@ -16,8 +16,7 @@ from diptych.teach.graph import ItemGraph
 
 CERTAIN = 0.5
 """The share from which on a guess counts as certain: it is then more often right than not."""
-_AT_ONCE = 32
-"""Answers whose own influence is computed together."""
+_AT_ONCE = 32  # answers whose own influence is computed together
 MOST_HELD_OUT = 200
 
 
