@@ -23,8 +23,7 @@ def canonical_correlations(first: Tensor, second: Tensor, regularisation: float 
         second: rows of the other, paired by position.
         regularisation: r, added to the diagonal of both covariances.
     """
-    first, second = first.double(), second.double()
-    return whitened_correlations(batch_covariances(first, second), regularisation)
+    return whitened_correlations(batch_covariances(first.double(), second.double()), regularisation)
 
 
 def batch_covariances(first: Tensor, second: Tensor) -> list[Tensor]:
