@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from diptych._core.errors import ConfigError, DataError, DiptychError
+from diptych._core.errors import ConfigError, DataError, DiptychError, UnknownItemError
 from diptych.index import EmbedderId, Identity, create_index
 from diptych.search import Answer, Hit, NewItem, Projection, Query, QueryPart
 from diptych.search.browse import Catalogue, count_hits, in_order
@@ -146,8 +146,11 @@ class FakeSearcher(SearchBackend):
         self.images |= {item.id: item.value for item in items if item.kind == "image"}
         return count
 
-    def remove(self, ids, *, whole: bool = False) -> int:
-        ids = self._catalogue().entries_of(ids) if whole else ids
+    def remove(self, ids, *, whole: bool = False, missing_ok: bool = True) -> int:
+        missing = [id for id in ids if self.index.get([id])[0] is None]
+        if missing and not missing_ok:
+            raise UnknownItemError(f"there is no item {missing[0]!r}.")
+        ids = self._catalogue().entries_of(ids) if whole else list(dict.fromkeys(ids))
         for id in ids:
             self.images.pop(id, None)
         return self.index.delete(ids)

@@ -15,6 +15,7 @@ ADDRESSES = [
     "/v1/suggest",
     "/v1/items",
     "/v1/items/{}",
+    "/v1/items/delete",
     "/v1/similar/{}",
     "/v1/media/{}",
     "/v1/projection",
@@ -113,6 +114,9 @@ ITEMS = st.fixed_dictionaries(
     },
     optional={"replace": st.booleans()},
 )
+DELETIONS = st.fixed_dictionaries(
+    {"ids": st.one_of(st.lists(IDS, max_size=3), JSON)}, optional={"whole": st.booleans(), "missing_ok": JSON}
+)
 SEVERAL = [
     b"{",
     b"[" * 100_000,
@@ -134,9 +138,9 @@ def requests(draw) -> tuple[str, str, dict[str, Any]]:
         options["params"] = draw(
             st.dictionaries(st.sampled_from(["q", "k", "where", "size", "limit", "after", "x"]), WORDS)
         )
-    kind = draw(st.sampled_from(["none", "query", "item", "form", "bytes", "json"]))
-    if kind in ("query", "item", "json"):
-        body = draw({"query": QUERIES, "item": ITEMS, "json": JSON}[kind])
+    kind = draw(st.sampled_from(["none", "query", "item", "deletion", "form", "bytes", "json"]))
+    if kind in ("query", "item", "deletion", "json"):
+        body = draw({"query": QUERIES, "item": ITEMS, "deletion": DELETIONS, "json": JSON}[kind])
         options["content"] = json.dumps(body).encode("utf-8", "surrogatepass")
         options["headers"] = {"content-type": "application/json"}
     elif kind == "form":

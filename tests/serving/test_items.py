@@ -67,6 +67,56 @@ def test_an_item_has_one_content(writer, content) -> None:
     assert "either text or data" in response.json()["error"]["message"]
 
 
+def test_many_are_deleted_with_one_request(writer) -> None:
+    known = [item["id"] for item in writer("GET", "/v1/items?limit=100").json()["items"]]
+    gone, others = known[:30], known[30:]
+    assert writer("POST", "/v1/items/delete", json={"ids": [*gone, gone[0]]}).json() == {"count": 30}
+    assert [item["id"] for item in writer("GET", "/v1/items?limit=100").json()["items"]] == others
+
+
+def test_many_whole_items_are_deleted_with_one_request(writer) -> None:
+    body = {"ids": ["image:red-circle-train", "text:red-circle-train", "text:blue-circle-train"], "whole": True}
+    assert writer("POST", "/v1/items/delete", json=body).json() == {"count": 4}
+    assert writer("GET", "/v1/browse").json()["total"] == 34
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_all_are_deleted_or_none_unless_some_may_be_missing(writer, whole) -> None:
+    body = {"ids": ["text:red-circle-train", "nothing"], "whole": whole}
+    refused = writer("POST", "/v1/items/delete", json=body)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "not_found")
+    assert "'nothing'" in refused.json()["error"]["message"]
+    assert writer("GET", "/v1/items/text:red-circle-train").status_code == 200
+    body |= {"missing_ok": True}
+    assert writer("POST", "/v1/items/delete", json=body).json() == {"count": 1 + whole}
+    assert writer("POST", "/v1/items/delete", json=body).json() == {"count": 0}
+    assert writer("GET", "/v1/items/text:red-circle-train").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        ({}, "ids: Field required"),
+        ({"ids": []}, "ids: List should have at least 1 item"),
+        ({"ids": [""]}, "ids.0: String should have at least 1 character"),
+        ({"ids": [7]}, "ids.0: Input should be a valid string"),
+        ({"ids": ["a" * 1025]}, "ids.0: String should have at most 1024 characters"),
+        ({"ids": ["a"] * 5001}, "ids: List should have at most 5000 items"),
+        ({"ids": ["a"], "all": True}, "all: Extra inputs are not permitted"),
+    ],
+)
+def test_a_deletion_that_makes_no_sense_is_refused(writer, body, said) -> None:
+    refused = writer("POST", "/v1/items/delete", json=body)
+    assert refused.status_code == 422 and said in refused.json()["error"]["message"]
+    assert writer("GET", "/v1/browse").json()["total"] == 36
+
+
+def test_an_item_may_be_called_delete(writer) -> None:
+    assert writer("PUT", "/v1/items/delete", json={"text": "red"}).json() == {"count": 1}
+    assert writer("GET", "/v1/items/delete").json()["metadata"]["text"] == "red"
+    assert writer("DELETE", "/v1/items/delete").json() == {"count": 1}
+
+
 def test_info_counts_what_was_added(writer) -> None:
     before = writer("GET", "/v1/info").json()
     writer("POST", "/v1/items", json={"items": [{"id": "one", "text": "red"}]})
@@ -80,6 +130,7 @@ def test_writes_are_off_without_a_write_key(client, searcher) -> None:
         ("POST", "/v1/items", {"json": {"items": [{"id": "x", "text": "red"}]}}),
         ("PUT", "/v1/items/text:red-circle-train", {"json": {"text": "blue"}}),
         ("DELETE", "/v1/items/text:red-circle-train", {}),
+        ("POST", "/v1/items/delete", {"json": {"ids": ["text:red-circle-train"]}}),
     ):
         response = client(method, address, headers=bearer("anything"), **options)
         assert (response.status_code, response.json()["error"]["code"]) == (403, "writes_off")

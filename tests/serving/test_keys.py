@@ -52,6 +52,8 @@ def test_posting_a_query_is_reading(serve) -> None:
 def test_only_the_write_key_writes(serve, searcher) -> None:
     client = serve(read_key="r", write_key="w")
     assert client("POST", "/v1/items", **ADD).status_code == 401
+    assert client("POST", "/v1/items/delete", json={"ids": ["x"]}).status_code == 401
+    assert client("POST", "/v1/items/delete", headers=bearer("r"), json={"ids": ["x"]}).status_code == 403
     assert client("POST", "/v1/items", headers=bearer("nope"), **ADD).json()["error"]["code"] == "key_wrong"
     reader = client("POST", "/v1/items", headers=bearer("r"), **ADD)
     assert (reader.status_code, reader.json()["error"]["code"]) == (403, "key_cannot_write")

@@ -162,18 +162,25 @@ def test_every_change_is_written_down(serve, file, made, tmp_path) -> None:
     assert client("POST", "/v1/items", headers=writer, **ADD).status_code == 409
     assert client("PUT", "/v1/items/y", headers=writer, json={"text": "blue"}).status_code == 200
     assert client("DELETE", "/v1/items/x", headers=admin).status_code == 200
+    gone = {"ids": ["y", "image:red-circle-train"]}
+    assert client("POST", "/v1/items/delete", headers=writer, json=gone).status_code == 200
+    assert client("POST", "/v1/items/delete", headers=writer, json=gone).status_code == 404
     snapshot = client("POST", "/v1/snapshots", headers=admin).json()["name"]
     assert client("GET", "/v1/search?q=red", headers=writer).status_code == 200
     written = lines(log)
+    unmade = [one["request"] for one in written if "failed" in one]
+    failed = [one for one in written if "action" in one and one["request"] in unmade]
     made_of = [(one["key"], one["action"], one["ids"]) for one in written if "action" in one]
     assert made_of == [
         ("the-write", "add", ["x"]),
         ("the-write", "add", ["x"]),
         ("the-write", "replace", ["y"]),
         ("the-admin", "remove", ["x"]),
+        ("the-write", "remove", gone["ids"]),
+        ("the-write", "remove", gone["ids"]),
         ("the-admin", "snapshot", [snapshot]),
     ]
-    assert [one["request"] for one in written if "failed" in one] == [written[1]["request"]]
+    assert [one["action"] for one in failed] == ["add", "remove"]
     assert all(one["time"].endswith("+00:00") for one in written) and written[0]["client"] == "127.0.0.1"
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 

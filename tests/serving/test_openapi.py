@@ -32,6 +32,7 @@ def test_every_address_is_described(document) -> None:
         ("GET", "/v1/similar/{id}"),
         ("GET", "/v1/items"),
         ("POST", "/v1/items"),
+        ("POST", "/v1/items/delete"),
         ("GET", "/v1/items/{id}"),
         ("PUT", "/v1/items/{id}"),
         ("DELETE", "/v1/items/{id}"),

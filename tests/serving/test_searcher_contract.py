@@ -5,7 +5,7 @@ import typing
 
 import pytest
 
-from diptych._core.errors import DataError, DiptychError
+from diptych._core.errors import DataError, DiptychError, UnknownItemError
 from diptych.media import content_type
 from diptych.search import Answer, NewItem, Query, QueryPart, Searcher, build_index
 from diptych.serving.service import SearchBackend
@@ -116,6 +116,7 @@ def test_lists_go_on_after_the_last_id(searcher) -> None:
 
 def test_what_is_added_is_found_shown_and_gone_when_removed(searcher, new_image) -> None:
     item = NewItem("mine", "image", new_image, {"label": "red", "mine": 1})
+    others = [hit.id for hit in searcher.list(limit=2)]
     assert searcher.add([item]) == 1
     with pytest.raises(DataError, match="already"):
         searcher.add([item])
@@ -123,7 +124,10 @@ def test_what_is_added_is_found_shown_and_gone_when_removed(searcher, new_image)
     assert [hit.id for hit in answer(searcher, text("red", where="mine = 1")).hits] == ["mine"]
     assert searcher.original("mine") == (new_image, "image/png") and searcher.get("mine").has_media
     assert content_type(searcher.thumbnail("mine")) == "image/webp"
-    assert searcher.remove(["mine", "nothing"]) == 1
+    assert searcher.remove(["mine", "nothing", "mine"]) == 1
+    with pytest.raises(UnknownItemError, match="'mine'"):
+        searcher.remove([others[0], "mine"], whole=True, missing_ok=False)
+    assert searcher.get(others[0]) is not None
     assert searcher.get("mine") is None and searcher.thumbnail("mine") is None and searcher.original("mine") is None
 
 

@@ -18,6 +18,10 @@ class DataError(DiptychError):
     """Something is wrong with a file or a value that came from outside."""
 
 
+class UnknownItemError(DataError):
+    """An item that is not in the index. A server answers 404."""
+
+
 class ConfigError(DiptychError):
     """An option, parameter or name is unknown or out of range."""
 

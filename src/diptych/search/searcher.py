@@ -246,10 +246,10 @@ class Searcher:
             index.keys.note(metadata or ())
         return done
 
-    def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
-        """Remove entries or whole items; unknown ids are ignored."""
+    def remove(self, ids: Sequence[str], *, whole: bool = False, missing_ok: bool = True) -> int:
+        """Remove entries or whole items; unknown ids are ignored, or an error that leaves everything as it is."""
         with self.generations.writing() as index:
-            return index.writer.remove(index.catalogue.entries_of(ids) if whole else ids)
+            return index.writer.remove(ids, index.catalogue.entries_of(ids) if whole else (), missing_ok=missing_ok)
 
     def info(self) -> dict[str, Any]:
         """Facts about the index; modalities are counted now, classes and splits when it was built."""

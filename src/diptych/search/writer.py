@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diptych._core.arrays import Features
-from diptych._core.errors import ConfigError, DataError, DiptychError
+from diptych._core.errors import ConfigError, DataError, DiptychError, UnknownItemError
 from diptych.features import clean_text
 from diptych.index import EmbedderId, Index
 from diptych.index.contract import already_there
@@ -90,14 +90,28 @@ class IndexWriter:
         self.store.drop([image for image in before if image not in kept])
         return done
 
-    def remove(self, ids: Sequence[str]) -> int:
-        """Delete items; from the moment this returns they are found no more, nor their images shown."""
-        present = [item.id for item in self.index.get(ids) if item is not None]
+    def remove(self, ids: Sequence[str], others: Sequence[str] = (), *, missing_ok: bool = True) -> int:
+        """Delete items; from the moment this returns they are found no more, nor their images shown.
+
+        Args:
+            ids: of the items.
+            others: of items that go with them.
+            missing_ok: pass over ids that are not there, instead of deleting nothing.
+
+        Raises:
+            UnknownItemError: when an id is not there and must be.
+        """
+        asked = list(dict.fromkeys([*ids, *others]))
+        present = [item.id for item in self.index.get(asked) if item is not None]
+        missing = () if missing_ok else sorted(set(ids).difference(present))
+        if missing:
+            more = f", nor {len(missing) - 1:,} others" if len(missing) > 1 else ""
+            raise UnknownItemError(f"there is no item {missing[0][:200]!r}{more}; nothing was deleted.")
         images = self._images(present)
         self.store.put((), map(Change, present))
         try:
             self._delete_texts(present)
-            done = self.index.delete(ids)
+            done = self.index.delete(asked)
         except BaseException:
             self._match_texts(present)
             raise

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from diptych._core.errors import BackendUnavailableError, DiptychError, TimeLimitError
+from diptych._core.errors import BackendUnavailableError, DiptychError, TimeLimitError, UnknownItemError
 
 _CODES = {
     400: "bad_request",
@@ -95,6 +95,10 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(TimeLimitError)
     async def _too_slow(_: Request, error: TimeLimitError) -> JSONResponse:
         return as_response(Problem(503, "too_slow", str(error), {"Retry-After": "5"}))
+
+    @app.exception_handler(UnknownItemError)
+    async def _unknown(_: Request, error: UnknownItemError) -> JSONResponse:
+        return as_response(Problem(404, "not_found", str(error)))
 
     @app.exception_handler(DiptychError)
     async def _refused(_: Request, error: DiptychError) -> JSONResponse:

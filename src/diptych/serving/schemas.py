@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field
 from diptych.methods.purposes import Purpose
 from diptych.search import Mode, Sort
 
-MOST_PARTS, MOST_RESULTS, DEEPEST_OFFSET, MOST_ITEMS = 16, 1_000, 100_000, 256
+MOST_PARTS, MOST_RESULTS, DEEPEST_OFFSET, MOST_ITEMS, MOST_IDS = 16, 1_000, 100_000, 256, 5_000
 LONGEST_TEXT, LONGEST_WHERE, LONGEST_ID = 10_000, 20_000, 1_024
 LONGEST_PREFIX, MOST_SUGGESTIONS = 200, 20
 

@@ -75,8 +75,8 @@ class SearchBackend(Protocol):
     def edit(self, id: str, *, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> int:
         """Change an item's text and metadata; returns how many entries were changed."""
 
-    def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
-        """Remove entries, or the whole items that they are of; returns how many entries were there."""
+    def remove(self, ids: Sequence[str], *, whole: bool = False, missing_ok: bool = True) -> int:
+        """Remove entries, or the whole items that they are of, all or none unless some may be missing; how many."""
 
     def info(self) -> dict[str, Any]:
         """What the index holds."""
@@ -200,9 +200,9 @@ class SearchService:
         self._changed("replaced", count)
         return count
 
-    async def remove(self, ids: Sequence[str], *, whole: bool = False) -> int:
+    async def remove(self, ids: Sequence[str], *, whole: bool = False, missing_ok: bool = True) -> int:
         """Remove entries, or the whole items that they are of."""
-        count = await self._in(self._images, partial(self._searcher.remove, ids, whole=whole))
+        count = await self._in(self._images, partial(self._searcher.remove, ids, whole=whole, missing_ok=missing_ok))
         self._changed("removed", count)
         return count
 

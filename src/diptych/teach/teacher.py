@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from diptych._core.arrays import Booleans
-from diptych._core.errors import DataError
+from diptych._core.errors import UnknownItemError
 from diptych.search import Hit, Searcher
 from diptych.search.entries import document_of
 from diptych.search.generation import Generation
@@ -26,10 +26,6 @@ _MOST_NEW = 0.2
 """The share of new items from which on the whole graph is made anew."""
 
 Order = Literal["uncertain", "certain", "id"]
-
-
-class UnknownItemError(DataError):
-    """An item that is not in the index."""
 
 
 @dataclass(frozen=True)

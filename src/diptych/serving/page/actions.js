@@ -7,14 +7,33 @@ import { askText } from "/page/saved.js";
 import { examplesOf, toast } from "/page/selection.js";
 import { MOST_EXAMPLES } from "/page/state.js";
 
+const DELETING = "/v1/items/delete";
 const UNDO_S = 20;
-const MOST_ANSWERED = 5000; // items in one request
+const MOST_IDS = 5000; // in one request
+const MOST_LEAVING = 60_000; // bytes: browsers send 64 KB for a page that is left, all its requests together
 
 /** Do something with each and say what failed; promises what came of the others. */
 async function forEach(all, act, tell) {
   const { found, errors } = await each(all, act, tell);
   if (errors.length) toast(t("failed.n", { n: errors.length, why: errors[0].message }));
   return found;
+}
+
+/** The bodies of requests that delete items; each is small enough to be sent by a page that is left. */
+function deletions(hits) {
+  const bodies = [];
+  const coder = new TextEncoder();
+  let room = 0;
+  for (const { id } of hits) {
+    const size = coder.encode(JSON.stringify(id)).length + 1;
+    if (size > room || bodies.at(-1).ids.length === MOST_IDS) {
+      bodies.push({ ids: [], whole: true, missing_ok: true });
+      room = MOST_LEAVING;
+    }
+    bodies.at(-1).ids.push(id);
+    room -= size;
+  }
+  return bodies;
 }
 
 /** Tell how far something has come; returns the toast that does. */
@@ -24,7 +43,7 @@ function preparing() {
 }
 
 export class Actions {
-  leaving = new Set(); // deletions that can still be undone
+  leaving = new Map(); // deletions that can still be undone, each with what ends that
 
   constructor(app) {
     Object.assign(this, { app, api: app.api });
@@ -119,8 +138,8 @@ export class Actions {
     }, end?.share);
     const items = done.map((hit) => hit.item || hit.id);
     const answers = [];
-    for (let from = 0; from < items.length; from += MOST_ANSWERED) {
-      const taught = await this.api.send("PUT", "/v1/labels", { items: items.slice(from, from + MOST_ANSWERED), label }).catch(() => null);
+    for (let from = 0; from < items.length; from += MOST_IDS) {
+      const taught = await this.api.send("PUT", "/v1/labels", { items: items.slice(from, from + MOST_IDS), label }).catch(() => null);
       answers.push(...(taught?.before ?? []));
     }
     end?.();
@@ -142,25 +161,33 @@ export class Actions {
   /** Items vanish at once and are deleted a little later, so that the person can think better of it. */
   remove(hits) {
     const { app } = this;
-    const leave = (yes) => {
-      this.leaving[yes ? "add" : "delete"](hits);
+    const hide = (yes) => {
       app.results.hide(hits, yes);
       app.dress();
       app.tell();
     };
-    leave(true);
-    app.selection.clear();
     const run = () => {
       clearTimeout(timer);
-      leave(false);
+      this.leaving.delete(hits);
+      hide(false);
     };
-    toast(t("deleted", { n: hits.length }), { action: t("undo"), run, seconds: UNDO_S });
     const timer = setTimeout(() => this.removeNow(hits), UNDO_S * 1000);
+    const end = toast(t("deleted", { n: hits.length }), { action: t("undo"), run, seconds: UNDO_S });
+    this.leaving.set(hits, () => {
+      clearTimeout(timer);
+      end();
+    });
+    hide(true);
+    app.selection.clear();
   }
 
   async removeNow(hits) {
     const { app } = this;
-    const done = await forEach(hits, (hit) => this.api.fetch(`${itemAddress(hit.id)}?whole=true`, { method: "DELETE" }));
+    this.leaving.get(hits)?.(); // a page that comes back has none
+    const { found, errors } = await each(deletions(hits), async (body) => {
+      await this.api.send("POST", DELETING, body);
+      return body.ids.length;
+    });
     this.leaving.delete(hits);
     const gone = app.results.drop(hits);
     app.offset -= gone; // what comes next has moved up
@@ -168,16 +195,31 @@ export class Actions {
     app.forgetSteps();
     app.stale("explore", "teach");
     await app.learnInfo();
-    if (done.length < hits.length) app.again();
+    if (!errors.length) return;
+    toast(t("failed.n", { n: found.reduce((left, n) => left - n, hits.length), why: errors[0].message }));
+    app.again();
+  }
+
+  get leavingHits() {
+    return [...this.leaving.keys()].flat();
   }
 
   get leavingItems() {
-    return [...this.leaving].flat().length;
+    return this.leavingHits.length;
+  }
+
+  /** What a page that is left could not send is deleted while the browser asks whether to leave. */
+  beforeLeaving(event) {
+    if (deletions(this.leavingHits).length < 2) return;
+    event.preventDefault();
+    for (const hits of this.leaving.keys()) this.removeNow(hits);
   }
 
   /** Whoever leaves the page has decided. */
   finish() {
-    for (const hit of [...this.leaving].flat()) fetch(`${itemAddress(hit.id)}?whole=true`, { method: "DELETE", headers: this.api.headers(), keepalive: true });
+    const headers = { "Content-Type": "application/json", ...this.api.headers() };
+    for (const [place, body] of deletions(this.leavingHits).entries())
+      fetch(DELETING, { method: "POST", headers, body: JSON.stringify(body), keepalive: place === 0 }).catch(() => {});
     this.leaving.clear();
   }
 

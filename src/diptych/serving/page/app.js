@@ -60,6 +60,7 @@ class App {
     window.onpopstate = () => this.turn();
     window.onoffline = () => this.reached(false);
     window.ononline = () => this.retry();
+    window.onbeforeunload = (event) => this.actions.beforeLeaving(event);
     window.onpagehide = () => this.actions.finish();
     document.addEventListener("keydown", (event) => this.key(event));
   }

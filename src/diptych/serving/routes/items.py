@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from diptych._core.errors import DataError
@@ -15,8 +16,10 @@ from diptych.serving.errors import Problem, not_found
 from diptych.serving.requests import check_metadata, item_in, item_list, item_out, items_in, json_body
 from diptych.serving.schemas import (
     LONGEST_ID,
+    MOST_IDS,
     AddRequest,
     Changed,
+    Id,
     Into,
     ItemBody,
     ItemChange,
@@ -40,6 +43,14 @@ class ListQuery(Strict):
     modality: Into = None
     after: Annotated[str, Query(max_length=LONGEST_ID, description="The last id of the page before.")] = ""
     limit: Annotated[int, Query(ge=1, le=1000)] = 100
+
+
+class DeleteRequest(Strict):
+    """Entries to delete, all or none."""
+
+    ids: Annotated[list[Id], Field(min_length=1, max_length=MOST_IDS)]
+    whole: Annotated[bool, Field(description="Delete the other entries of their items as well.")] = False
+    missing_ok: Annotated[bool, Field(description="Pass over ids that are not there.")] = False
 
 
 @router.get("", responses=errors(), dependencies=_reads)
@@ -119,6 +130,16 @@ async def delete_item(
     if not count:
         raise not_found(id)
     return Changed(count=count)
+
+
+@router.post(
+    "/delete", responses=errors(403, 404, body=True), dependencies=_writes, openapi_extra=body_of(DeleteRequest)
+)
+async def delete_items(request: Request) -> Changed:
+    """Delete many entries, or the whole items that they are of."""
+    body = await json_body(request, DeleteRequest)
+    async with audit_of(request).noting(request, "remove", body.ids):
+        return Changed(count=await service_of(request).remove(**body.model_dump()))
 
 
 media_router = APIRouter(prefix="/v1", tags=["media"], dependencies=[MAY_READ])

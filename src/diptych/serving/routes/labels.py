@@ -12,21 +12,20 @@ from diptych.serving.app import body_of, errors
 from diptych.serving.errors import Problem
 from diptych.serving.requests import json_body
 from diptych.serving.routes.teach import TeachStatus, status_out, teaching_of
-from diptych.serving.schemas import LONGEST_ID, Id, Strict
+from diptych.serving.schemas import LONGEST_ID, MOST_IDS, Id, Strict
 from diptych.serving.security import MAY_WRITE, audit_of
 from diptych.teach import Answer, Label
 from diptych.teach.labels import LONGEST_LABEL
 
 router = APIRouter(prefix="/v1", tags=["labels"])
 _writes = [MAY_WRITE]
-_MOST_LABELLED = 5_000
 _CSV = "text/csv"
 
 
 class LabelsIn(Strict):
     """One answer for some items: a class, "none" of the known classes, or "skip"."""
 
-    items: Annotated[list[Id], Field(min_length=1, max_length=_MOST_LABELLED, description="Of items or entries.")]
+    items: Annotated[list[Id], Field(min_length=1, max_length=MOST_IDS, description="Of items or entries.")]
     label: Annotated[str | None, Field(min_length=1, max_length=LONGEST_LABEL)] = None
     answer: Answer = "class"
 
