@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from PIL import Image
 
 from diptych.media.decoding import ImageError, ImageTooLargeError, Limits, decode_image, read_header
+from diptych.media.parts import coded_pixels
 
 MOST_GROWTH_MB = 300
 CHILD = """
@@ -98,8 +100,10 @@ def test_an_icon_may_not_hold_far_more_than_it_claims() -> None:
 def test_any_mix_of_images_keeps_within_the_memory_of_one(tmp_path) -> None:
     refused = [thin_bitmap(49_000_000), encoded("1", (7_100, 7_100)), icon_with(encoded("1", (7_000, 7_000)))]
     refused += [encoded("RGB", (5_000, 4_000), "WEBP")]
+    refused += [claiming(encoded("RGB", (11_000, 11_000), "AVIF", speed=10), (11_000, 11_000), (64, 64))]
     large = [encoded(mode, (7_000, 7_000)) for mode in ("1", "RGBA")]
-    large += [encoded("RGB", (3_000, 3_000), "WEBP"), encoded("RGB", (7_000, 7_000), "JPEG", progressive=True)]
+    large += [encoded("RGBA", (3_800, 3_800), "AVIF", speed=10), encoded("RGB", (3_000, 3_000), "WEBP")]
+    large += [encoded("RGB", (7_000, 7_000), "JPEG", progressive=True)]
     small = [encoded(mode, (2_000, 2_000)) for mode in ("1", "L", "RGB", "RGBA")] * 3
     for number, data in enumerate([encoded("RGB", (600, 600)), *large, *refused, *small]):
         (tmp_path / f"{number:03d}").write_bytes(data)
@@ -217,7 +221,7 @@ def test_an_image_of_very_many_parts_is_refused_before_it_is_decoded(few, many) 
             read(many)
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "TIFF", "JPEG2000", "PPM"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "TIFF", "JPEG2000", "PPM", "AVIF"])
 def test_a_file_that_ends_while_its_parts_are_counted_is_a_damaged_one(kind) -> None:
     data = encoded("RGB", (40, 30), kind)
     for length in (*range(1, 40), len(data) // 2, len(data) - 1):
@@ -227,3 +231,160 @@ def test_a_file_that_ends_while_its_parts_are_counted_is_a_damaged_one(kind) -> 
             raise
         except ImageError:
             pass
+
+
+def box(name: bytes, *content: bytes) -> bytes:
+    return struct.pack(">I", 8 + sum(map(len, content))) + name + b"".join(content)
+
+
+def av1_of(size: tuple[int, int], mode: str = "RGB") -> tuple[bytes, bytes]:
+    """An image coded as AV1, and the box that tells how."""
+    data = encoded(mode, size, "AVIF", speed=10)
+    start = data.index(b"av1C") - 4
+    return data[data.index(b"mdat") + 4 :], data[start : start + int.from_bytes(data[start : start + 4], "big")]
+
+
+def avif_of(
+    size: tuple[int, int],
+    *,
+    tile: tuple[int, int],
+    coded: tuple[int, int] | None = None,
+    grid: tuple[int, int] = (1, 1),
+    pieces: int = 1,
+    inside: bool = False,
+    repeated: int = 1,
+) -> bytes:
+    """An AVIF of tiles in a grid (columns and rows), each of which may be coded with more pixels than it claims.
+
+    What is coded may lie in several pieces or inside the box of metadata, and may come several times.
+    """
+    stream, configuration = av1_of(coded or tile)
+    stream *= repeated
+    numbers = list(range(2, 2 + grid[0] * grid[1]))
+    payload = struct.pack(">BBBBHH", 0, 0, grid[1] - 1, grid[0] - 1, *size) + stream
+    cuts = [8 + len(stream) * piece // pieces for piece in range(pieces + 1)]
+    places = {1: [(0, 8)], **{number: [(a, b - a) for a, b in pairwise(cuts)] for number in numbers}}
+    items = [(1, b"grid"), *((number, b"av01") for number in numbers)]
+    described = [box(b"infe", struct.pack(">IHH4s", 2 << 24, number, 0, kind), b"\0") for number, kind in items]
+    properties = [box(b"ispe", struct.pack(">III", 0, *each)) for each in (size, tile)]
+    properties += [configuration, box(b"pixi", struct.pack(">IBBBB", 0, 3, 8, 8, 8))]
+    used = struct.pack(">HBBB", 1, 2, 1, 4) + b"".join(
+        struct.pack(">HBBBB", number, 3, 2, 0x80 | 3, 4) for number in numbers
+    )
+
+    def start(base: int) -> bytes:
+        located = b"".join(
+            struct.pack(">HHHH", number, int(inside), 0, len(extents))
+            + b"".join(struct.pack(">II", base + at, length) for at, length in extents)
+            for number, extents in places.items()
+        )
+        metadata = [
+            box(b"hdlr", struct.pack(">II4s12xB", 0, 0, b"pict", 0)),
+            box(b"pitm", struct.pack(">IH", 0, 1)),
+            box(b"iloc", struct.pack(">IBBH", 1 << 24, 0x44, 0, len(items)), located),
+            box(b"iinf", struct.pack(">IH", 0, len(items)), *described),
+            box(b"iref", bytes(4), box(b"dimg", struct.pack(f">HH{len(numbers)}H", 1, len(numbers), *numbers))),
+            box(b"iprp", box(b"ipco", *properties), box(b"ipma", struct.pack(">II", 0, len(items)), used)),
+            *([box(b"idat", payload)] if inside else []),
+        ]
+        return box(b"ftyp", b"avif", bytes(4), b"avifmif1miaf") + box(b"meta", bytes(4), *metadata)
+
+    return start(0) if inside else start(len(start(0)) + 8) + box(b"mdat", payload)
+
+
+def claiming(data: bytes, size: tuple[int, int], claimed: tuple[int, int]) -> bytes:
+    """An AVIF that says another size, of images and of tracks, than it is coded with."""
+    for before, fields, after in ((b"ispe\0\0\0\0", ">II", b""), (b"", ">HH", b"\0H\0\0"), (b"", ">H2xH2x", b"")):
+        old, new = (before + struct.pack(fields, *each) + after for each in (size, claimed))
+        data = data.replace(old, new)
+    return data
+
+
+MOST_PIXELS = 500_000
+SERVED = Limits(max_memory=20 * MOST_PIXELS)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
+@pytest.mark.parametrize("size", [(1, 1), (3, 5), (101, 67), (16, 2_000), (640, 480)])
+def test_an_avif_is_coded_with_the_pixels_that_it_claims(mode, size) -> None:
+    more = [Image.new(mode, size, "white")] * 3
+    for options in (
+        {},
+        {"subsampling": "4:4:4"},
+        {"tile_rows": 1, "tile_cols": 1},
+        {"save_all": True, "append_images": more},
+    ):
+        data = encoded(mode, size, "AVIF", **options)
+        assert coded_pixels(data) == size[0] * size[1]
+        assert decode_image(data, SERVED).shape == (size[1], size[0], 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"pieces": 3}, {"inside": True}, {"inside": True, "pieces": 2}])
+def test_an_avif_of_tiles_is_decoded(options) -> None:
+    data = avif_of((150, 100), tile=(64, 64), grid=(3, 2), **options)
+    assert coded_pixels(data) == 6 * 64 * 64 // 4
+    assert decode_image(data, SERVED).shape == (100, 150, 3)
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_an_avif_that_is_coded_with_more_than_it_claims_is_refused_before_it_is_decoded(frames, monkeypatch) -> None:
+    more = [Image.new("RGB", (800, 800), "red")] * (frames - 1)
+    honest = encoded("RGB", (800, 800), "AVIF", speed=10, save_all=frames > 1, append_images=more)
+    data = claiming(honest, (800, 800), (64, 64))
+    assert (read_header(data).width, read_header(data).height) == (64, 64)
+    monkeypatch.setattr("PIL.AvifImagePlugin.AvifImageFile.load", lambda image: pytest.fail("it is decoded"))
+    for read in (decode_image, read_header):
+        with pytest.raises(ImageTooLargeError, match="claims 64 × 64 pixels, but is coded with more"):
+            read(data, SERVED)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"coded": (800, 800)},
+        {"coded": (800, 800), "pieces": 20},
+        {"coded": (800, 800), "inside": True},
+        {"coded": (200, 200), "grid": (8, 8)},
+        {"coded": (200, 200), "repeated": 16},
+    ],
+    ids=["tile", "pieces", "inside", "many", "repeated"],
+)
+def test_tiles_that_are_coded_with_more_than_they_claim_are_refused(options) -> None:
+    columns, rows = options.get("grid", (1, 1))
+    honest = avif_of((64 * columns, 64 * rows), tile=(64, 64), grid=(columns, rows))
+    assert decode_image(honest, SERVED).shape == (64 * rows, 64 * columns, 3)
+    with pytest.raises(ImageTooLargeError, match="but is coded with more; of its format at most 500,000"):
+        decode_image(avif_of((64 * columns, 64 * rows), tile=(64, 64), **options), SERVED)
+
+
+@pytest.mark.parametrize("samples", [2, 1_000_000])
+def test_a_track_of_very_many_frames_is_refused(samples) -> None:
+    data = encoded("RGB", (64, 64), "AVIF", save_all=True, append_images=[Image.new("RGB", (64, 64), "red")])
+    start = data.index(b"stsz") + 8
+    data = data[:start] + struct.pack(">II", 1 if samples > 2 else 0, samples) + data[start + 8 :]
+    if samples == 2:
+        assert decode_image(data).shape == (64, 64, 3)
+    else:
+        with pytest.raises(ImageTooLargeError, match="too many parts to be decoded"):
+            decode_image(data)
+
+
+def test_an_avif_of_very_many_items_is_refused() -> None:
+    assert decode_image(avif_of((1_920, 1_280), tile=(64, 64), grid=(30, 20))).ndim == 3
+    data = box(b"ftyp", b"avif", bytes(4), b"avifmif1miaf")
+    names = b"".join(
+        box(b"infe", struct.pack(">IHH4s", 2 << 24, number, 0, b"av01"), b"\0") for number in range(20_000)
+    )
+    located = struct.pack(">IBBH", 0, 0x44, 0, 20_000) + bytes(6 * 20_000)
+    data += box(b"meta", bytes(4), box(b"iinf", struct.pack(">IH", 0, 20_000), names), box(b"iloc", located))
+    with pytest.raises(ImageTooLargeError, match="too many parts to be decoded"):
+        decode_image(data)
+
+
+def test_a_sequence_whose_size_is_hidden_behind_rare_fields_is_refused() -> None:
+    data = encoded("RGB", (64, 64), "AVIF", save_all=True, append_images=[Image.new("RGB", (64, 64), "red")])
+    start = data.index(b"mdat") + 4 + 4
+    assert data[start - 2] == 0x0A
+    timed = data[:start] + bytes([data[start] & 0xFB | 0x04]) + data[start + 1 :]
+    with pytest.raises(ImageTooLargeError, match="is coded with more"):
+        decode_image(timed)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from diptych._core.progress import LEARNING, WholeFit, stage_in_words, validation_figures
 from diptych.data import Protocol
 from diptych.methods import create
-from diptych.methods.fit_stages import LEARNING, WholeFit, stage_in_words, validation_figures
 
 STAGES = ["image RBM 1", "image RBM 2", "text RBM 1", "text RBM 2", "network", "linear member", "partner space"]
 

@@ -79,7 +79,7 @@ class PlainDisplay(Callbacks):
             self._say(text)
 
     def _describe(self, run: Run, stage: str, done: int, total: int, figures: Mapping[str, float] | None) -> str:
-        from diptych.methods.fit_stages import stage_in_words, validation_figures
+        from diptych._core.progress import stage_in_words, validation_figures
 
         text = stage_in_words(stage, done, total) + self._left(stage, done, total)
         return f"{escape(run.name)}: {escape(with_figures(text, validation_figures(figures)))}"

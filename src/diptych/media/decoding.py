@@ -24,10 +24,10 @@ from diptych.media.formats import (
     SVG_TYPE,
     content_type,
     conversion_advice,
-    parts_problem,
     unsupported_format,
 )
 from diptych.media.kinds import MediaError, MediaLimits, MediaTooLargeError
+from diptych.media.parts import coded_pixels, parts_problem
 from diptych.media.pixels import SHORTER_SIDE, SvgError, draw_svg, reduction, to_array
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO", "TGA")
@@ -192,6 +192,7 @@ def _opened(data: bytes, limits: Limits) -> Iterator[Image.Image]:
     try:
         with _guarded(most), closing(Image.open(BytesIO(data), formats=_available())) as image:
             _check_size(_header(image), limits)
+            _check_coded(image, coded_pixels(data), limits)
             yield image
     except ImageError:
         raise
@@ -254,6 +255,16 @@ def _check_size(header: ImageHeader, limits: Limits) -> None:
         raise ImageTooLargeError(f"{claim}; a side may have {limits.max_side:,} at most")
     if limits.max_memory is not None and header.memory > limits.max_memory:
         most = limits.max_memory * pixels // header.memory
+        raise ImageTooLargeError(f"{claim}; of its format at most {most:,} are allowed")
+
+
+def _check_coded(image: Image.Image, pixels: int, limits: Limits) -> None:
+    """Refuse an image that claims to be within the limits, while what it is coded with is not."""
+    most = limits.max_pixels
+    if limits.max_memory is not None:
+        most = min(most, limits.max_memory // _BYTES_PER_PIXEL.get(image.format or "", _OTHERS_BYTES_PER_PIXEL))
+    if pixels > most:
+        claim = f"the image claims {image.width:,} × {image.height:,} pixels, but is coded with more"
         raise ImageTooLargeError(f"{claim}; of its format at most {most:,} are allowed")
 
 

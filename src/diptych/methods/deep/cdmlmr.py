@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any, ClassVar, Literal
 
 from diptych._core.errors import ConfigError, FitError
-from diptych._core.progress import Progress
+from diptych._core.progress import Progress, WholeFit
 from diptych.data import Protocol, TrainingData
 from diptych.methods.deep.cdmlmr_staged import StagedCDMLMR
 from diptych.methods.deep.class_space import branch_space, probability_space
@@ -14,7 +14,6 @@ from diptych.methods.deep.deep_method import DeepMethod, StageContext, monitorin
 from diptych.methods.deep.layers import Chain
 from diptych.methods.deep.network_training import RATE, frozen_towers, train_network
 from diptych.methods.deep.profile import FAST, Sizes, sizes_for
-from diptych.methods.fit_stages import WholeFit
 from diptych.methods.linear.partner_space import PartnerScorer, add_partner_space, fit_partner_embedders
 from diptych.methods.training_inputs import Documents, documents
 from diptych.nets.cdmlmr import Branch, CdmlmrOptions, Negatives
