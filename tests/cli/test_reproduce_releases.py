@@ -51,7 +51,7 @@ def test_nuswide10k_from_the_official_files_to_the_page(diptych, tmp_path, nuswi
     assert ended.status == 0, ended.err
     first, *rest = ended.err.splitlines()
     assert first.startswith("plan of NUS-WIDE-10k: 7 runs of 5 methods; about ")
-    assert first.endswith("the same command goes on.") and "[7/7]" in "".join(rest)
+    assert first.endswith("continue with the same command.") and "[7/7]" in "".join(rest)
     dataset = Dataset.open(out / "dataset")
     assert (dataset.modalities["image"].dimension, dataset.modalities["text"].dimension) == (1134, 1000)
     content = json.loads((out / "reproduction.json").read_text())
@@ -75,7 +75,7 @@ def test_wikipedia_from_images_and_articles_to_the_page(diptych, tmp_path, wikip
     ended = diptych("reproduce", "wikipedia", *options)
     assert ended.status == 0, ended.err
     plan = ended.err.splitlines()[0]
-    assert plan.startswith("plan of Wikipedia: 4 runs of 3 methods; reading the files first, about 3 min; about ")
+    assert plan.startswith("plan of Wikipedia: 4 runs of 3 methods; first reading the files, about 3 min; about ")
     content = json.loads((out / "reproduction.json").read_text())
     assert content["command"].startswith("diptych reproduce wikipedia --raw FOLDER --out REPORT")
     made = (out / "dataset" / "dataset.json").stat().st_mtime_ns

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import synthetic
-from diptych._core.errors import ConfigError, FitError
+from diptych._core.errors import ConfigError, DataError, FitError
 from diptych.data import ModalityRows
 from diptych.evaluation import evaluate_instances
 from diptych.methods import create, load_model, save_model
@@ -149,8 +149,9 @@ def test_values_are_uniform(chance) -> None:
     np.testing.assert_allclose(codes.var(axis=0), 1 / 3, atol=0.03)
 
 
-def test_numbers_too_large_for_singles_are_embedded(chance) -> None:
-    assert np.isfinite(chance.embed("image", np.full((1, 12), 1e300))).all()
+def test_numbers_too_large_for_singles_are_refused(chance) -> None:
+    with pytest.raises(DataError, match=r"row 0, column 0 of 'image' is 1e\+300: that is beyond what float32 can hold"):
+        chance.embed("image", np.full((1, 12), 1e300))
 
 
 def test_dimensions_are_checked(counts_dataset) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_a_table_comes_back_as_it_was_and_bad_lines_are_named(own) -> None:
 
 def test_no_cell_of_an_exported_table_is_a_formula() -> None:
     hostile = ["=1+1", "+1", "-1", "@sum", "'=1+1", "''-x", "'s", "plane"]
-    given = [Label.now(name, name, who=name.lstrip("'"), source="imported") for name in hostile]
+    given = [replace(Label.now(name, name, who=name.lstrip("'")), source="imported") for name in hostile]
     table = write_csv(given)
     assert read_csv(table, "x") == (given, [])
     cells = [cell for row in csv.reader(io.StringIO(table)) for cell in row]

@@ -152,11 +152,16 @@ def _thin(matrix: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _with_fixed_signs(left: Floats, values: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     """Both vectors of a pair change sign together, so their product stays the same."""
-    if not len(values):
-        return left, values, right
-    largest = np.argmax(np.abs(left), axis=0)
-    signs = np.where(left[largest, np.arange(left.shape[1])] < 0, -1.0, 1.0)
+    signs = _signs(left)
     return left * signs, values, right * signs
+
+
+def _signs(vectors: Floats) -> Floats:
+    """What makes the largest entry of each column positive: processors differ in the sign they find."""
+    if not vectors.size:
+        return np.ones(vectors.shape[1])
+    largest = np.argmax(np.abs(vectors), axis=0)
+    return np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
 def canonical_coordinates(
@@ -221,7 +226,8 @@ def multiview_coordinates(
         present: for each view which items have it, in the order of its rows; None where all items have all views.
 
     Returns:
-        λ descending, and per view the coordinates of its part of each w; w'Dw = 1.
+        λ descending, and per view the coordinates of its part of each w; w'Dw = 1 and the largest entry
+        of w is positive.
     """
     whiteners = [1.0 / np.sqrt(view.variances + ridge) for view, ridge in zip(views, ridges, strict=True)]
     whitened = [
@@ -239,6 +245,7 @@ def multiview_coordinates(
     last = len(agreement) - 1
     first = max(0, last - components + 1)
     values, vectors = scipy.linalg.eigh(agreement, subset_by_index=(first, last), overwrite_a=True, check_finite=False)
+    vectors *= _signs(vectors)
     kept = np.flatnonzero(values > 1.0 + _BEYOND_ROUNDING)[::-1]
     coordinates = [
         whitener[:, None] * vectors[block][:, kept] for block, whitener in zip(blocks, whiteners, strict=True)
