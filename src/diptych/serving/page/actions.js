@@ -22,10 +22,9 @@ async function forEach(all, act, tell) {
 /** The bodies of requests that delete items; each is small enough to be sent by a page that is left. */
 function deletions(hits) {
   const bodies = [];
-  const coder = new TextEncoder();
   let room = 0;
   for (const { id } of hits) {
-    const size = coder.encode(JSON.stringify(id)).length + 1;
+    const size = new Blob([JSON.stringify(id)]).size + 1;
     if (size > room || bodies.at(-1).ids.length === MOST_IDS) {
       bodies.push({ ids: [], whole: true, missing_ok: true });
       room = MOST_LEAVING;
